@@ -1,0 +1,145 @@
+// The program: reads the command line, hands over to a command, and turns every error into one
+// message and an exit code.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/agreement.hpp"
+#include "apps/bench_gemm_command.hpp"
+#include "apps/check_command.hpp"
+#include "apps/data_command.hpp"
+#include "apps/train_command.hpp"
+#include "apps/version_command.hpp"
+#include "io/plan_file.hpp"
+#include "parallel/comm/transport_registry.hpp"
+
+namespace weft {
+namespace {
+
+constexpr const char* exit_codes =
+    "Exit codes: 0 done, 1 failed, 2 bad usage or plan, 3 stopped on purpose (requeue me),\n"
+    "4 a peer died or a collective timed out, 5 data missing, truncated or altered.\n";
+
+constexpr const char* first_steps =
+    "First steps:\n"
+    "  weft data make cifar10 data/cifar10            synthetic images in CIFAR-10's format\n"
+    "  weft check apps/plans/cifar10-mlp.toml         what the plan means, before anything runs\n"
+    "  mpirun -n 4 weft train apps/plans/cifar10-mlp.toml --data data/cifar10 \\\n"
+    "      --set layout.tp=2 --set layout.dp=2\n"
+    "The same plan gives the same bits on every layout: compare state_hash.\n\n";
+
+// Which command was chosen, and its arguments.
+struct CommandLine {
+  TrainOptions train;
+  DataMakeOptions make;
+  std::string info_folder;
+  std::optional<index_t> num_ranks;
+  bool json = false;
+};
+
+void add_plan_arguments(CLI::App& command, CommandLine& line) {
+  command.add_option("PLAN", line.train.plan_path, "the plan, a TOML file")->required();
+  command.add_option("--set", line.train.overrides, "KEY=VALUE: overrides a key of the plan; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->take_all();
+  command.add_flag("--json", line.json, "one JSON object on the last line of standard output");
+}
+
+int run_train(const CommandLine& line, int* argc, char*** argv) {
+  const std::unique_ptr<Transport> transport = make_transport("auto", argc, argv);
+  const auto say = [](const std::string& text) { std::cerr << "weft: " << text << std::endl; };
+  try {
+    TrainOptions options = line.train;
+    options.json = line.json;
+    return train(options, *transport, std::cerr, std::cout);
+  } catch (const AgreedError& error) {
+    if (transport->rank() == 0) say(error.what());
+    return static_cast<int>(error.code());
+  } catch (const Error& error) {
+    if (transport->size() == 1) say(error.what());
+    transport->abort(error.code(), error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    if (transport->size() == 1) say(error.what());
+    transport->abort(ExitCode::failed, error.what());
+    return static_cast<int>(ExitCode::failed);
+  }
+}
+
+int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** argv) {
+  if (app.got_subcommand("train")) return run_train(line, argc, argv);
+  if (app.got_subcommand("check")) {
+    const Plan plan = load_plan(line.train.plan_path, line.train.overrides, line.num_ranks);
+    return check_plan(plan, line.num_ranks, line.json, std::cerr, std::cout);
+  }
+  if (app.got_subcommand("bench")) {
+    return bench_gemm(load_plan(line.train.plan_path, line.train.overrides), line.json, std::cerr, std::cout);
+  }
+  const CLI::App* data = app.get_subcommand("data");
+  if (data->got_subcommand("make")) {
+    DataMakeOptions options = line.make;
+    options.json = line.json;
+    return data_make(options, std::cerr, std::cout);
+  }
+  return data_info(line.info_folder, line.json, std::cerr, std::cout);
+}
+
+int main(int argc, char** argv) {
+  CommandLine line;
+  CLI::App app("weft trains neural networks on grids of processes (tensor x data parallel), and the\n"
+               "result does not depend on the grid.\n", "weft");
+  app.set_version_flag("--version", [] { return version_text(); });
+  app.require_subcommand(1);
+  app.footer(std::string("\n") + first_steps + exit_codes);
+
+  CLI::App* check = app.add_subcommand("check", "explain a plan without running it: layout, batch, memory; lists every fault");
+  add_plan_arguments(*check, line);
+  check->add_option("--ranks", line.num_ranks, "number of ranks that will be started: must match the layout");
+
+  CLI::App* train = app.add_subcommand("train", "run the job; started by mpirun or srun, or alone");
+  add_plan_arguments(*train, line);
+  train->add_option("--data", line.train.data_folder, "data folder; else task.path of the plan, else WEFT_DATA");
+  train->add_option("--run", line.train.run_folder, "run folder (default runs/<plan>-<time>); must not hold a run");
+
+  CLI::App* bench = app.add_subcommand("bench", "measure the machine");
+  bench->require_subcommand(1);
+  add_plan_arguments(*bench->add_subcommand("gemm", "a plan's matrix products, whole and in pieces"), line);
+
+  CLI::App* data = app.add_subcommand("data", "make or describe data sets");
+  data->require_subcommand(1);
+  CLI::App* make = data->add_subcommand("make", "write a synthetic set in the official format");
+  make->add_option("SET", line.make.dataset, "cifar10")->required()->check(CLI::IsMember({"cifar10"}));
+  make->add_option("FOLDER", line.make.folder, "where to; existing files are never overwritten")->required();
+  make->add_option("--rows", line.make.rows_per_file, "rows a file")->capture_default_str();
+  make->add_option("--seed", line.make.seed, "another seed gives other images")->capture_default_str();
+  make->add_flag("--json", line.json, "one JSON object on the last line of standard output");
+  CLI::App* info = data->add_subcommand("info", "what a folder holds");
+  info->add_option("FOLDER", line.info_folder, "the folder, or one that has a subfolder cifar10")->required();
+  info->add_flag("--json", line.json, "one JSON object on the last line of standard output");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+  }
+  try {
+    return dispatch(app, line, &argc, &argv);
+  } catch (const Error& error) {
+    std::cerr << "weft: " << error.what() << std::endl;
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::cerr << "weft: " << error.what() << std::endl;
+    return static_cast<int>(ExitCode::failed);
+  }
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) { return weft::main(argc, argv); }

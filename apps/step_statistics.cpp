@@ -1,0 +1,27 @@
+#include "apps/step_statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace weft {
+
+std::size_t StepStatistics::warm_up_steps() const { return step_ms_.size() >= 100 ? 20 : step_ms_.size() / 5; }
+
+double StepStatistics::quantile(double q) const {
+  std::vector<double> sorted(step_ms_.begin() + static_cast<std::ptrdiff_t>(warm_up_steps()), step_ms_.end());
+  if (sorted.empty()) return 0.0;
+  std::sort(sorted.begin(), sorted.end());
+  // The smallest value that at least q of all do not exceed.
+  const auto rank = static_cast<std::size_t>(std::ceil(q * static_cast<double>(sorted.size())));
+  return sorted[std::max<std::size_t>(rank, 1) - 1];
+}
+
+double StepStatistics::samples_per_second() const {
+  const auto skip = static_cast<std::ptrdiff_t>(warm_up_steps());
+  const double ms = std::accumulate(step_ms_.begin() + skip, step_ms_.end(), 0.0);
+  const double samples = std::accumulate(samples_.begin() + skip, samples_.end(), 0.0);
+  return ms > 0.0 ? samples / ms * 1e3 : 0.0;
+}
+
+}  // namespace weft

@@ -1,0 +1,30 @@
+// Step times of a run: median and 95th percentile, without the first steps, in which caches fill.
+#pragma once
+
+#include <vector>
+
+namespace weft {
+
+class StepStatistics {
+ public:
+  void add(double step_ms, double effective_samples) {
+    step_ms_.push_back(step_ms);
+    samples_.push_back(effective_samples);
+  }
+
+  // Steps left out at the beginning: 20, or a fifth where there are fewer than 100.
+  std::size_t warm_up_steps() const;
+  double median_ms() const { return quantile(0.5); }
+  // 95 % of the steps take no longer.
+  double p95_ms() const { return quantile(0.95); }
+  // Effective samples (no padding) of the measured steps by their time.
+  double samples_per_second() const;
+
+ private:
+  double quantile(double q) const;
+
+  std::vector<double> step_ms_;
+  std::vector<double> samples_;
+};
+
+}  // namespace weft

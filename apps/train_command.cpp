@@ -1,0 +1,252 @@
+#include "apps/train_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "apps/agreement.hpp"
+#include "apps/progress_line.hpp"
+#include "apps/step_statistics.hpp"
+#include "apps/trainer.hpp"
+#include "core/kokkos_session.hpp"
+#include "io/plan_file.hpp"
+#include "io/run_log.hpp"
+
+namespace weft {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double ms_since(std::int64_t begin_ns, const Trace& trace) {
+  return static_cast<double>(trace.now_ns() - begin_ns) * 1e-6;
+}
+
+std::string data_folder_of(const TrainOptions& options, const Plan& plan) {
+  if (!options.data_folder.empty()) return options.data_folder;
+  if (!plan.task.path.empty()) return plan.task.path;
+  if (const char* folder = std::getenv("WEFT_DATA"); folder && *folder) return folder;
+  throw Error(ExitCode::data,
+              "no data folder: give task.path in the plan, --data DIR or WEFT_DATA. `weft data make cifar10 DIR` "
+              "makes a synthetic set");
+}
+
+// The numbers of one rank that the summary needs from all.
+struct RankFigures {
+  std::uint64_t peak_bytes;
+  std::uint64_t parameters;
+  std::uint64_t bytes_sent;
+};
+
+class TrainJob {
+ public:
+  TrainJob(const TrainOptions& options, Transport& transport, std::ostream& text, std::ostream& out)
+      : options_(options),
+        text_(text),
+        out_(out),
+        transport_(transport),
+        world_(transport, nullptr, "start", start_group, all_ranks(transport.size())),
+        progress_(text, isatty(STDERR_FILENO) != 0) {}
+
+  int run() {
+    agree(world_, "plan", [&] { plan_ = load_plan(options_.plan_path, options_.overrides, transport_.size()); });
+    require_equal(world_, "the plan", plan_fingerprint(plan_, FingerprintOf::all),
+                  "Start all ranks with the same plan file and the same --set");
+    agree(world_, "data", [&] {
+      data_ = std::make_unique<Cifar10>(data_folder_of(options_, plan_));
+      split_ = make_split(data_->num_samples(Cifar10::Part::training), plan_.task.train, plan_.task.validation,
+                          plan_.task.split_seed);
+    });
+    agree(world_, "run folder", [&] { make_run_folder(); });
+    const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
+    Trainer trainer(plan_, *data_, split_, transport_);
+    if (is_first()) say_start(trainer);
+    train(trainer);
+    return 0;
+  }
+
+ private:
+  static constexpr std::uint16_t start_group = 1000;  // not one of the mesh's
+
+  static std::vector<int> all_ranks(int size) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
+    return ranks;
+  }
+
+  bool is_first() const { return transport_.rank() == 0; }
+
+  void make_run_folder() {
+    if (!is_first()) return;
+    const std::string folder = options_.run_folder.empty() ? default_run_folder(plan_.name) : options_.run_folder;
+    log_ = std::make_unique<RunLog>(folder, to_toml(plan_));
+    log_->write_split(split_record(split_));
+  }
+
+  void say_start(Trainer& trainer) {
+    text_ << fmt::format("weft train {}: {} ranks (tp {} x dp {}), {}, {} steps of {} samples\n", plan_.name,
+                         transport_.size(), plan_.layout.tp, plan_.layout.dp, trainer.context().device.text(),
+                         trainer.num_steps(), plan_.batch.global);
+    text_ << fmt::format("run folder {}, data {}\n", log_->folder(), data_->folder()) << std::flush;
+  }
+
+  void train(Trainer& trainer) {
+    const Trace& trace = trainer.context().trace;
+    const index_t last = trainer.num_steps() - 1;
+    for (index_t step = 0; step <= last; ++step) {
+      const std::int64_t begin_ns = trace.now_ns();
+      const std::int64_t wait_ns = trace.own_ns(Activity::data_wait);
+      const StepResult result = trainer.step();
+      const double step_ms = ms_since(begin_ns, trace);
+      if (step == 0) first_step_ms_ = ms_since(0, trace);
+      times_.add(step_ms, static_cast<double>(result.num_real));
+      if (is_first()) {
+        const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
+        log_->add_step({.step = result.step + 1,
+                        .epoch = result.epoch,
+                        .loss = result.loss,
+                        .lr = result.learning_rate,
+                        .grad_norm = result.gradient_norm,
+                        .step_ms = step_ms,
+                        .data_wait_ms = static_cast<double>(trace.own_ns(Activity::data_wait) - wait_ns) * 1e-6,
+                        .num_real = result.num_real,
+                        .more = {{"accuracy", result.accuracy}}});
+        progress_.show([&] { return progress_text(result, trainer); });
+      }
+      last_result_ = result;
+      maybe_evaluate(trainer, step, step == last);
+    }
+    finish(trainer);
+  }
+
+  std::string progress_text(const StepResult& result, const Trainer& trainer) const {
+    const double left_s = times_.median_ms() * 1e-3 * static_cast<double>(trainer.num_steps() - result.step - 1);
+    return fmt::format("step {}/{}  epoch {}  loss {:.4f}  accuracy {:.3f}  {:.1f} ms/step  {:.0f} samples/s  {:.0f} s left",
+                       result.step + 1, trainer.num_steps(), result.epoch, result.loss, result.accuracy,
+                       times_.median_ms(), times_.samples_per_second(), left_s);
+  }
+
+  void maybe_evaluate(Trainer& trainer, index_t step, bool is_last) {
+    const index_t every = plan_.eval.every_epochs * trainer.steps_per_epoch();
+    if (!is_last && (every == 0 || (step + 1) % every != 0)) return;
+    const std::int64_t begin_ns = trainer.context().trace.now_ns();
+    evaluation_ = trainer.evaluate();
+    const double ms = ms_since(begin_ns, trainer.context().trace);
+    evaluation_ms_ += ms;
+    if (!is_first()) return;
+    log_->add_evaluation(Json{{"step", step + 1},
+                              {"split", "validation"},
+                              {"loss", evaluation_.loss},
+                              {"accuracy", evaluation_.accuracy},
+                              {"samples", evaluation_.samples},
+                              {"ms", ms}}
+                             .dump());
+    progress_.keep(fmt::format("step {}: validation loss {:.4f}, accuracy {:.4f} on {} images", step + 1,
+                               evaluation_.loss, evaluation_.accuracy, evaluation_.samples));
+  }
+
+  void finish(Trainer& trainer) {
+    const Hash128 state = trainer.state_hash();
+    const RankFigures mine{trainer.context().arena.peak().total,
+                           static_cast<std::uint64_t>(trainer.parameters().held_elements()),
+                           trainer.mesh().axis("tp").bytes_sent() + trainer.mesh().axis("dp").bytes_sent()};
+    const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
+    const std::vector<std::string> all = world_.all_gather_strings("summary", bytes);
+    if (!is_first()) return;
+    const Json summary = summary_of(trainer, state, all);
+    log_->write_summary(summary.dump(2));
+    say_summary(summary);
+    if (options_.json) out_ << summary.dump() << std::endl;
+  }
+
+  Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<std::string>& figures) {
+    std::uint64_t peak = 0, fewest = ~std::uint64_t{0}, most = 0, sent = 0;
+    Json by_rank = Json::array();
+    for (const std::string& text : figures) {
+      RankFigures rank{};
+      std::memcpy(&rank, text.data(), sizeof(rank));
+      peak = std::max(peak, rank.peak_bytes);
+      fewest = std::min(fewest, rank.parameters);
+      most = std::max(most, rank.parameters);
+      sent += rank.bytes_sent;
+      by_rank.push_back({{"peak_bytes", rank.peak_bytes}, {"parameters", rank.parameters}});
+    }
+    const Arena::Peak& own_peak = trainer.context().arena.peak();
+    Json kinds;
+    for (int kind = 0; kind < num_memory_kinds; ++kind) {
+      kinds[std::string(name_of(static_cast<MemoryKind>(kind)))] = own_peak.by_kind[static_cast<std::size_t>(kind)];
+    }
+    Json account;
+    for (int activity = 0; activity < num_activities; ++activity) {
+      const auto which = static_cast<Activity>(activity);
+      account[std::string(name_of(which))] = static_cast<double>(trainer.context().trace.own_ns(which)) * 1e-6;
+    }
+    return Json{{"plan", plan_.name},
+                {"state_hash", state.text()},
+                {"loss_hash", trainer.loss_hash().text()},
+                {"plan_hash", plan_fingerprint(plan_)},
+                {"steps", trainer.num_steps()},
+                {"final_loss", last_result_.loss},
+                {"step_ms", {{"median", times_.median_ms()}, {"p95", times_.p95_ms()}}},
+                {"samples_per_s", times_.samples_per_second()},
+                {"peak_bytes", peak},
+                {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
+                {"comm_bytes_per_step", sent / static_cast<std::uint64_t>(trainer.num_steps())},
+                {"layout",
+                 {{"tp", plan_.layout.tp},
+                  {"dp", plan_.layout.dp},
+                  {"threads", plan_.layout.threads},
+                  {"order", plan_.layout.order}}},
+                {"metrics", {{"validation_loss", evaluation_.loss}, {"validation_accuracy", evaluation_.accuracy}}},
+                {"ranks", by_rank},
+                {"rank0", {{"peak_phase", name_of(own_peak.phase)}, {"peak_bytes_by_kind", kinds}, {"ms", account}}},
+                {"start_ms", first_step_ms_},
+                {"evaluation_ms", evaluation_ms_},
+                {"fingerprint", trainer.fingerprint()}};
+  }
+
+  void say_summary(const Json& summary) {
+    text_ << fmt::format(
+        "done: {} steps, final loss {:.4f}, validation accuracy {:.4f}\n"
+        "  step {:.2f} ms median, {:.2f} ms P95, {:.0f} samples/s; peak {:.1f} MiB on the largest rank\n"
+        "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
+        "  state_hash {}\n  loss_hash  {}\n  {}\n",
+        summary["steps"].get<index_t>(), last_result_.loss, evaluation_.accuracy, times_.median_ms(), times_.p95_ms(),
+        times_.samples_per_second(), summary["peak_bytes"].get<double>() / (1 << 20),
+        summary["parameters_per_rank"]["min"].get<index_t>(), summary["parameters_per_rank"]["max"].get<index_t>(),
+        summary["comm_bytes_per_step"].get<double>() / (1 << 20), summary["state_hash"].get<std::string>(),
+        summary["loss_hash"].get<std::string>(), log_->folder() + "/summary.json")
+          << std::flush;
+  }
+
+  TrainOptions options_;
+  std::ostream& text_;
+  std::ostream& out_;
+  Transport& transport_;
+  Communicator world_;
+  ProgressLine progress_;
+  Plan plan_;
+  std::unique_ptr<Cifar10> data_;
+  Split split_;
+  std::unique_ptr<RunLog> log_;  // rank 0 only
+  StepStatistics times_;
+  StepResult last_result_;
+  Evaluation evaluation_;
+  double evaluation_ms_ = 0.0;
+  double first_step_ms_ = 0.0;
+};
+
+}  // namespace
+
+int train(const TrainOptions& options, Transport& transport, std::ostream& text, std::ostream& out) {
+  return TrainJob(options, transport, text, out).run();
+}
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// `weft train`: the job. Reads the plan, opens the data, makes the run folder, trains, and ends with a
+// summary.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parallel/comm/transport.hpp"
+
+namespace weft {
+
+struct TrainOptions {
+  std::string plan_path;
+  std::vector<std::string> overrides;  // --set
+  std::string run_folder;              // empty: runs/<plan name>-<time>
+  std::string data_folder;             // --data; empty: task.path, else WEFT_DATA
+  bool json = false;
+};
+
+// Collective over the run. Rank 0 writes text for people to `text` and, with `json`, the summary as
+// one line to `out`. Throws AgreedError where all ranks know of the fault, else Error.
+int train(const TrainOptions& options, Transport& transport, std::ostream& text, std::ostream& out);
+
+}  // namespace weft

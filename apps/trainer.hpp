@@ -1,0 +1,98 @@
+// One rank's part of a training run: owns the model's state and does a step or an evaluation when
+// told. It prints nothing and writes no file; train_command does.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/hash.hpp"
+#include "core/learning_rate.hpp"
+#include "core/optimizer.hpp"
+#include "io/batch_reader.hpp"
+#include "io/cifar10.hpp"
+#include "io/loader.hpp"
+#include "io/split.hpp"
+#include "layers/stage_model.hpp"
+#include "parallel/data/global_norm.hpp"
+#include "parallel/data/grad_sync.hpp"
+#include "parallel/mesh.hpp"
+#include "parallel/plan/plan.hpp"
+#include "parallel/tensor/tensor_parallel.hpp"
+
+namespace weft {
+
+struct StepResult {
+  index_t step = 0;
+  index_t epoch = 0;
+  double loss = 0.0;  // mean over the real samples of the global batch; the same on every rank
+  double accuracy = 0.0;
+  double learning_rate = 0.0;
+  double gradient_norm = 0.0;
+  index_t num_real = 0;
+};
+
+struct Evaluation {
+  double loss = 0.0;
+  double accuracy = 0.0;
+  index_t samples = 0;
+};
+
+class Trainer {
+ public:
+  // Collective over the run. `plan` is valid for transport.size() ranks; `data` and `split` must
+  // outlive the trainer. Throws AgreedError where the ranks' machines or libraries differ (exact mode).
+  Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport);
+
+  // Collective. The next step: data, forward, backward, reduction, update. Throws AgreedError before
+  // the update where loss or gradient norm is not finite.
+  StepResult step();
+
+  // Collective. Loss and accuracy on the validation part, without augmentation and dropout.
+  Evaluation evaluate();
+
+  // Collective. Hash of parameters and optimizer state, the same for any layout; checks on the way
+  // that all replicas are equal.
+  Hash128 state_hash();
+
+  // Loss bits of all steps so far.
+  Hash128 loss_hash() const { return hash128(losses_.data(), losses_.size() * sizeof(double)); }
+
+  index_t num_steps() const { return plan_.num_steps(); }
+  index_t steps_per_epoch() const { return plan_.steps_per_epoch(); }
+  const Plan& plan() const { return plan_; }
+  Context& context() { return context_; }
+  Mesh& mesh() { return mesh_; }
+  const ParameterSet& parameters() const { return parameters_; }
+  const StageModel& model() const { return *model_; }
+  const std::string& fingerprint() const { return fingerprint_; }
+
+ private:
+  // Forward and backward of all owned lanes; returns their loss sums, lane by lane.
+  std::vector<LossSums> run_lanes(const HostBatch& batch);
+  // The loss sums of all lanes, in the tree's order.
+  LossSums sum_over_lanes(const std::vector<LossSums>& mine, index_t num_leaves);
+  Microbatch to_device(const HostBatch& batch, Range rows, float scale);
+  void check_machine();
+  void check_finite(const StepResult& result) const;
+
+  Plan plan_;
+  Context context_;
+  Mesh mesh_;
+  TensorParallel tp_;
+  ParameterSet parameters_;
+  std::unique_ptr<StageModel> model_;
+  std::unique_ptr<GradSync> grad_sync_;
+  std::unique_ptr<GlobalNorm> global_norm_;
+  std::unique_ptr<Optimizer> optimizer_;
+  LearningRate learning_rate_;
+  BatchReader validation_reader_;
+  EvalSampler validation_sampler_;
+  std::unique_ptr<Loader> loader_;
+  index_t step_ = 0;
+  std::vector<double> losses_;
+  std::string fingerprint_;
+};
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+# Settings that every target of ours gets: language, warnings, and the flags without which exact
+# mode does not hold (EXACT section 4.1). On targets, never on directories.
+function(weft_target target)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
+
+  # No contraction: a*b+c must not become an fma in one kernel and not in another.
+  # No errno, no trapping: sqrt and comparisons vectorise; no bit changes.
+  set(contract off)
+  if(WEFT_MUTATION STREQUAL "contraction")
+    set(contract fast)
+  endif()
+  target_compile_options(${target} PRIVATE -ffp-contract=${contract} -fno-math-errno -fno-trapping-math)
+  if(WEFT_ARCH)
+    target_compile_options(${target} PRIVATE -march=${WEFT_ARCH})
+  endif()
+  if(WEFT_CUDA)
+    target_compile_options(${target} PRIVATE --fmad=false --extended-lambda)
+    target_compile_definitions(${target} PRIVATE WEFT_WITH_CUDA)
+  endif()
+  if(WEFT_MUTATION)
+    string(TOUPPER ${WEFT_MUTATION} mutation)
+    target_compile_definitions(${target} PRIVATE WEFT_MUTATION_${mutation})
+  endif()
+  if(WEFT_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${WEFT_SANITIZE})
+  endif()
+endfunction()

@@ -1,0 +1,62 @@
+#include "core/kernels/elementwise.hpp"
+
+#include "core/kernels/math.hpp"
+#include "core/random.hpp"
+
+namespace weft::kernels {
+
+
+void copy(Context& context, const float* from, float* to, index_t n) {
+  context.device.parallel_for("weft/copy", n, KOKKOS_LAMBDA(index_t i) { to[i] = from[i]; });
+}
+
+void add(Context& context, const float* a, const float* b, float* out, index_t n) {
+  context.device.parallel_for("weft/add", n, KOKKOS_LAMBDA(index_t i) { out[i] = a[i] + b[i]; });
+}
+
+void gelu(Context& context, const float* x, float* y, index_t n) {
+  context.device.parallel_for("weft/gelu", n, KOKKOS_LAMBDA(index_t i) { y[i] = math::gelu(x[i]); });
+}
+
+void gelu_backward(Context& context, const float* x, const float* dy, float* dx, index_t n) {
+  context.device.parallel_for(
+      "weft/gelu_backward", n, KOKKOS_LAMBDA(index_t i) { dx[i] = dy[i] * math::gelu_derivative(x[i]); });
+}
+
+void add_bias(Context& context, const float* x, const float* bias, float* y, index_t num_rows, index_t n) {
+  context.device.parallel_for("weft/add_bias", num_rows, KOKKOS_LAMBDA(index_t row) {
+    const float* x_row = x + row * n;
+    float* y_row = y + row * n;
+    for (index_t j = 0; j < n; ++j) y_row[j] = x_row[j] + bias[j];
+  });
+}
+
+void dropout(Context& context, const float* x, float* y, index_t n, float rate, const DropoutIndex& index) {
+  if (n == 0) return;
+  const random::Key key = random::key_of(index.seed, Stream::dropout);
+  const auto step = static_cast<std::uint32_t>(index.step);
+  const auto layer = static_cast<std::uint32_t>(index.layer);
+  const float scale = 1.0f / (1.0f - rate);
+  const index_t first = index.first_element;
+  // Four neighbouring global indices share one Philox block; the range may begin or end inside one.
+  const index_t first_block = first / 4;
+  const index_t num_blocks = (first + n + 3) / 4 - first_block;
+  context.device.parallel_for("weft/dropout", num_blocks, KOKKOS_LAMBDA(index_t b) {
+    const index_t block = first_block + b;
+    const random::Words words = random::words_at(key, layer, step, static_cast<std::uint64_t>(block));
+    for (index_t lane = 0; lane < 4; ++lane) {
+      const index_t i = block * 4 + lane - first;
+      if (i < 0 || i >= n) continue;
+      y[i] = random::uniform(words.word[lane]) < rate ? 0.0f : x[i] * scale;
+    }
+  });
+}
+
+void take_columns(Context& context, const float* in, index_t row_length, index_t first_col, float* out,
+                  index_t num_rows, index_t num_cols) {
+  context.device.parallel_for("weft/take_columns", num_rows, KOKKOS_LAMBDA(index_t row) {
+    for (index_t j = 0; j < num_cols; ++j) out[row * num_cols + j] = in[row * row_length + first_col + j];
+  });
+}
+
+}  // namespace weft::kernels

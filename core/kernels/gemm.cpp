@@ -1,0 +1,87 @@
+#include "core/kernels/gemm.hpp"
+
+#ifdef WEFT_WITH_CUDA
+#include <cublas_v2.h>
+#else
+#include <cblas.h>
+#endif
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+// Present in BLIS and in OpenBLAS respectively; what is missing stays null.
+extern "C" {
+__attribute__((weak)) const char* bli_info_get_version_str(void);
+__attribute__((weak)) int bli_arch_query_id(void);
+__attribute__((weak)) const char* bli_arch_string(int id);
+__attribute__((weak)) const char* openblas_get_config(void);
+}
+
+namespace weft::kernels {
+
+#ifdef WEFT_WITH_CUDA
+
+namespace {
+
+// cuBLAS is column-major: row-major c = a b is column-major c^T = b^T a^T. A workspace of its own and
+// no atomics keep repeated calls equal; the start-up probe checks that they are.
+cublasHandle_t handle() {
+  static thread_local cublasHandle_t cublas = [] {
+    cublasHandle_t created = nullptr;
+    require(cublasCreate(&created) == CUBLAS_STATUS_SUCCESS, ExitCode::failed, "cuBLAS does not start");
+    cublasSetAtomicsMode(created, CUBLAS_ATOMICS_NOT_ALLOWED);
+    cublasSetMathMode(created, CUBLAS_PEDANTIC_MATH);
+    return created;
+  }();
+  return cublas;
+}
+
+}  // namespace
+
+void gemm(Context&, const GemmCall& call) {
+  if (call.m == 0 || call.n == 0) return;
+  cublasSetStream(handle(), Kokkos::DefaultExecutionSpace().cuda_stream());
+  const float one = 1.0f;
+  const auto status = cublasSgemm(
+      handle(), call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+      static_cast<int>(call.n), static_cast<int>(call.m), static_cast<int>(call.k), &one, call.b,
+      static_cast<int>(call.ldb), call.a, static_cast<int>(call.lda), &call.beta, call.c, static_cast<int>(call.ldc));
+  require(status == CUBLAS_STATUS_SUCCESS, ExitCode::failed,
+          fmt::format("cublasSgemm of {} x {} x {} failed with status {}", call.m, call.n, call.k,
+                      static_cast<int>(status)));
+}
+
+std::string blas_text() {
+  int version = 0;
+  cublasGetVersion(handle(), &version);
+  return fmt::format("cuBLAS {}", version);
+}
+
+#else
+
+void gemm(Context&, const GemmCall& call) {
+  if (call.m == 0 || call.n == 0) return;
+  const auto integer = [](index_t value) { return static_cast<int>(value); };
+  cblas_sgemm(CblasRowMajor, call.transpose_a ? CblasTrans : CblasNoTrans, call.transpose_b ? CblasTrans : CblasNoTrans,
+              integer(call.m), integer(call.n), integer(call.k), 1.0f, call.a, integer(call.lda), call.b,
+              integer(call.ldb), call.beta, call.c, integer(call.ldc));
+}
+
+std::string blas_text() {
+  if (bli_info_get_version_str) {
+    const char* kernel = bli_arch_query_id && bli_arch_string ? bli_arch_string(bli_arch_query_id()) : "?";
+    return fmt::format("BLIS {} ({})", bli_info_get_version_str(), kernel);
+  }
+  if (openblas_get_config) return openblas_get_config();
+  return "CBLAS";
+}
+
+#endif
+
+void gemm_batch(Context& context, std::span<const GemmCall> calls) {
+  context.device.host_tasks("weft/gemm_batch", static_cast<index_t>(calls.size()),
+                            [&](index_t i) { gemm(context, calls[static_cast<std::size_t>(i)]); });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,109 @@
+// exp, log, erf and GELU as inline functions of one element: our own polynomials, fused where `fma`
+// is written and nowhere else. No libm and no vector libm: their results depend on library, version
+// and on whether the element sits in a vector body or in its tail.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "core/host_device.hpp"
+
+namespace weft::math {
+
+template <class To, class From>
+WEFT_HOST_DEVICE inline To bits_as(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
+// e^x, at most 1 ulp off (tests compare all exponents with the double function). Results below
+// 2^-126 are 0, so that exp(-inf) is exactly 0 and a masked or padded logit stays out of every sum.
+// Cody and Waite's reduction x = n ln2 + r, |r| <= ln2 / 2, then a Taylor polynomial of degree 7
+// (remainder below 6e-9) and a scaling by 2^n through the exponent bits.
+WEFT_HOST_DEVICE inline float exp(float x) {
+  constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const float shifted = std::fma(x, 1.44269504088896341f, to_integer);
+  const float n = shifted - to_integer;
+  float r = std::fma(n, -0.693145751953125f, x);
+  r = std::fma(n, -1.428606765330187e-6f, r);
+  float p = 1.9841270e-4f;
+  p = std::fma(p, r, 1.3888889e-3f);
+  p = std::fma(p, r, 8.3333333e-3f);
+  p = std::fma(p, r, 4.1666667e-2f);
+  p = std::fma(p, r, 1.6666667e-1f);
+  p = std::fma(p, r, 0.5f);
+  p = std::fma(p, r, 1.0f);
+  p = std::fma(p, r, 1.0f);
+  // 2^n in two factors, since n reaches 128 and -126.
+  const std::int32_t exponent = bits_as<std::int32_t>(shifted) - bits_as<std::int32_t>(to_integer);
+  const std::int32_t half = exponent >> 1;
+  const float scale_a = bits_as<float>((half + 127) << 23);
+  const float scale_b = bits_as<float>((exponent - half + 127) << 23);
+  const float y = p * scale_a * scale_b;
+  const float not_small = x < -87.33654f ? 0.0f : y;
+  return x > 88.72283f ? std::numeric_limits<float>::infinity() : not_small;
+}
+
+// ln(x) for finite x > 0, double precision: x = m 2^e with m in [sqrt(1/2), sqrt(2)), s = (m-1)/(m+1),
+// ln m = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...); |s| <= 0.172, so the term s^23/23 is below 1e-18.
+WEFT_HOST_DEVICE inline double log(double x) {
+  std::uint64_t bits = bits_as<std::uint64_t>(x);
+  std::int64_t exponent = static_cast<std::int64_t>(bits >> 52) - 1023;
+  bits = (bits & 0x000fffffffffffffu) | 0x3ff0000000000000u;
+  double m = bits_as<double>(bits);
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    ++exponent;
+  }
+  const double s = (m - 1.0) / (m + 1.0);
+  const double q = s * s;
+  double sum = 1.0 / 21.0;
+  for (int k = 19; k >= 3; k -= 2) sum = std::fma(sum, q, 1.0 / k);
+  const double series = std::fma(sum * q, s, s);
+  return std::fma(static_cast<double>(exponent), 0.69314718055994530942, 2.0 * series);
+}
+
+// erf(x), within 1.7e-7 relative for |x| <= 1 and 1.2e-7 absolute beyond. Both coefficient sets are
+// Chebyshev fits: erf(x)/x as a polynomial in x^2 on [0, 1], and -ln erfc(x) in x on [1, 4].
+WEFT_HOST_DEVICE inline float erf(float x) {
+  const float q = x * x;
+  float small = -5.65410586e-4f;
+  small = std::fma(small, q, 4.92327766e-3f);
+  small = std::fma(small, q, -2.67163851e-2f);
+  small = std::fma(small, q, 1.12803644e-1f);
+  small = std::fma(small, q, -3.76123498e-1f);
+  small = std::fma(small, q, 1.12837913f);
+  small *= x;
+
+  const float magnitude = std::fabs(x);
+  const float t = magnitude < 4.0f ? magnitude : 4.0f;
+  float large = 1.89268973e-5f;
+  large = std::fma(large, t, -4.06239166e-4f);
+  large = std::fma(large, t, 4.01889858e-3f);
+  large = std::fma(large, t, -2.46787905e-2f);
+  large = std::fma(large, t, 1.07539475e-1f);
+  large = std::fma(large, t, 6.34070016e-1f);
+  large = std::fma(large, t, 1.12913477f);
+  large = std::fma(large, t, -9.15577996e-5f);
+  const float one_minus = 1.0f - exp(-large);
+  const float result = magnitude < 1.0f ? small : std::copysign(one_minus, x);
+  return x != x ? x : result;
+}
+
+// GELU(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel 2016, the exact form).
+WEFT_HOST_DEVICE inline float gelu(float x) {
+  return 0.5f * x * (1.0f + erf(x * 0.70710678118654752f));
+}
+
+// GELU'(x) = Phi(x) + x phi(x), phi(x) = exp(-x^2 / 2) / sqrt(2 pi).
+WEFT_HOST_DEVICE inline float gelu_derivative(float x) {
+  const float cumulative = 0.5f * (1.0f + erf(x * 0.70710678118654752f));
+  const float density = 0.39894228040143268f * exp(-0.5f * x * x);
+  return std::fma(x, density, cumulative);
+}
+
+}  // namespace weft::math

@@ -1,0 +1,76 @@
+// Named parameters of one rank, their values, gradients and initial numbers, in flat memory: one
+// block of values and one of gradients, in which each parameter's local storage begins on a multiple
+// of 64 elements. Flat, so that a gradient bucket, an optimizer step and a copy are one range.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/shard_spec.hpp"
+#include "core/tensor.hpp"
+
+namespace weft {
+
+// Where a parameter begins: uniform in (-bound, bound) by its name and global index, or a constant.
+struct InitialValue {
+  float constant = 0.0f;
+  float uniform_bound = 0.0f;  // 0: the constant
+};
+
+// How the rows of a microbatch are summed for a parameter's gradient.
+enum class GradientRows {
+  all,           // by the layer itself: matrices, and biases cut over tp (EXACT 3.2, 3.3)
+  token_blocks,  // one accumulator per token block, folded by a tree when a lane ends (EXACT 3.4)
+};
+
+struct Parameter {
+  std::string name;  // "block.0.up.weight"
+  ShardSpec spec;
+  InitialValue initial;
+  GradientRows rows = GradientRows::all;
+  index_t offset = 0;  // of its local storage in the flat blocks, in elements
+
+  float* value = nullptr;     // local storage
+  float* gradient = nullptr;  // of the lane under way, or of the step once it is complete
+  // GradientRows::token_blocks: [num_token_blocks, n], row b = sum over the rows of token block b.
+  float* partials = nullptr;
+
+  // Weight decay falls on matrices, not on biases and norms.
+  bool decays() const { return spec.global().num_dims() == 2; }
+  float* value_of(index_t shard) const { return value + spec.offset(shard); }
+  float* gradient_of(index_t shard) const { return gradient + spec.offset(shard); }
+};
+
+class ParameterSet {
+ public:
+  // Before allocate(). The reference stays valid.
+  Parameter& add(std::string name, const ShardSpec& spec, InitialValue initial, GradientRows rows);
+
+  // Allocates values and sets them from names and global indices; pads and gaps are 0.
+  void allocate(Context& context);
+
+  const std::vector<std::unique_ptr<Parameter>>& all() const { return parameters_; }
+  index_t flat_elements() const { return flat_elements_; }
+  // Elements held and not pads: what the rank's share of the model is.
+  index_t held_elements() const;
+  float* values() const { return values_.data(); }
+
+  // Points every parameter's gradient into `flat`, flat_elements() long.
+  void bind_gradients(float* flat);
+  // Sets to 0 what no layer writes: the gaps behind blocks, in a new block of gradients.
+  void clear_gaps(float* flat) const;
+  // Folds the token-block accumulators of `parameter`, if it has them, into its bound gradient: the
+  // end of a lane.
+  void fold_partials(Context& context, const Parameter& parameter);
+
+ private:
+  std::vector<std::unique_ptr<Parameter>> parameters_;
+  index_t flat_elements_ = 0;
+  std::vector<Range> gaps_;  // of a flat block
+  Tensor values_;
+  Tensor partials_;
+};
+
+}  // namespace weft

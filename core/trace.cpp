@@ -1,0 +1,37 @@
+#include "core/trace.hpp"
+
+#include <array>
+
+namespace weft {
+
+std::string_view name_of(Activity activity) {
+  static constexpr std::array<std::string_view, num_activities> names = {
+      "start_up", "data_wait", "forward", "backward", "communication", "update", "evaluation", "output"};
+  return names[static_cast<std::size_t>(activity)];
+}
+
+Trace::Span::Span(Trace* trace, Activity activity, std::string_view name) : trace_(trace), activity_(activity) {
+  if (!trace_) return;
+  parent_ = trace_->open_;
+  trace_->open_ = this;
+  if (trace_->record_) name_ = trace_->intern(name);
+  begin_ns_ = trace_->now_ns();
+}
+
+Trace::Span::~Span() {
+  if (!trace_) return;
+  const std::int64_t end_ns = trace_->now_ns();
+  const std::int64_t total_ns = end_ns - begin_ns_;
+  trace_->own_ns_[static_cast<int>(activity_)] += total_ns - nested_ns_;
+  trace_->open_ = parent_;
+  if (parent_) parent_->nested_ns_ += total_ns;
+  if (trace_->record_) trace_->events_.push_back({name_, activity_, begin_ns_, end_ns, bytes_});
+}
+
+std::uint32_t Trace::intern(std::string_view name) {
+  const auto [entry, is_new] = index_.try_emplace(std::string(name), static_cast<std::uint32_t>(names_.size()));
+  if (is_new) names_.emplace_back(name);
+  return entry->second;
+}
+
+}  // namespace weft

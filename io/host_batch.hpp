@@ -1,0 +1,47 @@
+// The samples of one step that one rank works on, in plain host memory (the loader's thread must
+// not allocate through Kokkos). It holds numbers; it does not know how they were chosen.
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <vector>
+
+#include "core/range.hpp"
+
+namespace weft {
+
+// 64-byte aligned: a cache line, and the widest vector registers.
+template <typename T>
+struct HostAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t alignment{64};
+
+  HostAllocator() = default;
+  template <typename U>
+  HostAllocator(const HostAllocator<U>&) {}  // NOLINT: allocators convert
+
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), alignment)); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, alignment); }
+  template <typename U>
+  friend bool operator==(const HostAllocator&, const HostAllocator<U>&) {
+    return true;
+  }
+};
+
+template <typename T>
+using HostVector = std::vector<T, HostAllocator<T>>;
+
+// Rows in the order lane, microbatch, row in the microbatch.
+struct HostBatch {
+  index_t step = 0;
+  index_t epoch = 0;
+  HostVector<float> x;                     // [rows, 3072]
+  HostVector<std::int32_t> labels;         // [rows]
+  HostVector<std::int64_t> dataset_index;  // [rows]
+  HostVector<float> weight;                // [rows]; 1 real, 0 padding
+  index_t num_real_global = 0;             // real samples of the whole global batch
+
+  index_t num_rows() const { return static_cast<index_t>(labels.size()); }
+};
+
+}  // namespace weft

@@ -1,0 +1,79 @@
+// Batches by index; see the header.
+#include "io/sampler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "core/error.hpp"
+#include "io/random_order.hpp"
+
+namespace weft {
+
+namespace {
+
+// Positions begin..begin+size-1 of `order`, padded to `size` rows.
+BatchIndices cut(const std::vector<index_t>& order, index_t begin, index_t size) {
+  BatchIndices batch;
+  batch.num_real = std::min(size, static_cast<index_t>(order.size()) - begin);
+  assert(batch.num_real > 0);
+  batch.sample.assign(order.begin() + begin, order.begin() + begin + batch.num_real);
+  batch.sample.resize(size, batch.sample.front());
+  batch.weight.assign(batch.num_real, 1.0f);
+  batch.weight.resize(size, 0.0f);
+  return batch;
+}
+
+}  // namespace
+
+Sampler::Sampler(std::vector<index_t> samples, index_t global_batch, LastBatch last,
+                 std::uint64_t seed)
+    : samples_(std::move(samples)), global_batch_(global_batch), last_(last), seed_(seed) {
+  require(global_batch >= 1, ExitCode::usage,
+          fmt::format("batch.global = {}: expected at least 1", global_batch));
+  require(!samples_.empty(), ExitCode::usage, "the training part is empty: raise task.split train");
+  require(steps_per_epoch() >= 1, ExitCode::usage,
+          fmt::format("batch.global = {} with batch.last = \"drop\" leaves no batch of {} training "
+                      "samples: use at most {}, or batch.last = \"pad\"",
+                      global_batch, samples_.size(), samples_.size()));
+}
+
+index_t Sampler::steps_per_epoch() const {
+  const index_t missing = last_ == LastBatch::pad ? global_batch_ - 1 : 0;
+  return (num_samples() + missing) / global_batch_;
+}
+
+BatchIndices Sampler::indices_of(index_t step) {
+  assert(step >= 0);
+  const index_t epoch = step / steps_per_epoch();
+  BatchIndices batch =
+      cut(order_of(epoch), step % steps_per_epoch() * global_batch_, global_batch_);
+  batch.step = step;
+  batch.epoch = epoch;
+  return batch;
+}
+
+const std::vector<index_t>& Sampler::order_of(index_t epoch) {
+  if (epoch != ordered_epoch_) {
+    order_ = random_order(samples_, seed_, Stream::permutation, epoch);
+    ordered_epoch_ = epoch;
+  }
+  return order_;
+}
+
+EvalSampler::EvalSampler(std::vector<index_t> samples, index_t micro)
+    : samples_(std::move(samples)), micro_(micro) {
+  require(micro >= 1, ExitCode::usage,
+          fmt::format("evaluation microbatch = {}: expected at least 1", micro));
+}
+
+BatchIndices EvalSampler::indices_of(index_t microbatch) const {
+  assert(0 <= microbatch && microbatch < num_microbatches());
+  BatchIndices batch = cut(samples_, microbatch * micro_, micro_);
+  batch.step = microbatch;
+  return batch;
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// Column-parallel linear: output features cut over tp. y_piece = x w_piece^T + b_piece, for each owned
+// piece; x is whole on every tp rank.
+#pragma once
+
+#include <string>
+
+#include "layers/layer.hpp"
+#include "parallel/tensor/tensor_parallel.hpp"
+
+namespace weft {
+
+class ColumnLinear final : public Layer {
+ public:
+  // Output features are padded to `padded_out` (>= out_features); pads are 0 and stay 0. `tp` must
+  // outlive the layer.
+  ColumnLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features,
+               index_t out_features, index_t padded_out);
+
+  Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) override;
+  Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) override;
+  void backward_weight(Context& context, Saved& saved, const Pass& pass) override;
+  std::vector<Parameter*> parameters() override { return {&weight_, &bias_}; }
+  Cost cost(index_t num_rows) const override;
+  std::vector<kernels::GemmCall> products(index_t num_rows) const override;
+
+ private:
+  std::string name_;
+  TensorParallel& tp_;
+  index_t in_features_;
+  index_t padded_out_;
+  Parameter& weight_;  // [out, in], cut along out
+  Parameter& bias_;    // [out], cut
+};
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+#include "parallel/comm/operation.hpp"
+
+#include <utility>
+
+namespace weft {
+
+Operation::Operation(Transport& transport, std::shared_ptr<Progress> progress, Trace* trace, Group group, Tag tag,
+                     const Collective& collective, Algorithm algorithm)
+    : progress_(std::move(progress)),
+      trace_(trace),
+      group_(group),
+      tag_(tag),
+      name_(collective.name),
+      channel_(transport, group.members, group.rank, tag, progress_->pool()) {
+  const Trace::Span span(trace_, Activity::communication, name_);
+  try {
+    task_ = make_task(channel_, collective.what, algorithm);
+  } catch (const Error& error) {
+    throw Error(error.code(), describe() + ": " + error.what());
+  }
+  step();
+  if (!is_done_) progress_->add(*this);
+}
+
+Operation::~Operation() { progress_->remove(*this); }
+
+bool Operation::step() {
+  if (is_done_) return false;
+  const std::uint64_t completed = channel_.num_completed();
+  try {
+    is_done_ = task_->step();
+  } catch (const Error& error) {
+    throw Error(error.code(), describe() + ": " + error.what());
+  }
+  if (is_done_) {
+    task_.reset();  // gives its staging back
+    group_.bytes_sent += channel_.bytes_sent();
+  }
+  return channel_.num_completed() != completed;
+}
+
+bool Operation::test() {
+  Trace::Span span(trace_, Activity::communication, name_);
+  progress_->step_all();
+  if (is_done_) span.add_bytes(channel_.bytes_sent());
+  return is_done_;
+}
+
+void Operation::wait() {
+  Trace::Span span(trace_, Activity::communication, name_);
+  progress_->run_until_done(*this);
+  span.add_bytes(channel_.bytes_sent());
+}
+
+std::string Operation::describe() const {
+  return "collective '" + name_ + "' (number " + std::to_string(tag_.sequence) + " of group '" + group_.name + "')";
+}
+
+std::string Operation::deadline_message() const {
+  const double seconds = std::chrono::duration<double>(progress_->options().deadline).count();
+  std::string message = describe() + ": rank " + std::to_string(group_.rank) + " has waited " +
+                        std::to_string(seconds) + " s";
+  const int peer = task_->waiting_for();
+  if (peer >= 0) {
+    message += " for rank " + std::to_string(peer) + " of the group (world rank " +
+               std::to_string(group_.members[static_cast<std::size_t>(peer)]) + ")";
+  }
+  return message + ". Is that rank alive, and does it start the same collectives in the same order?";
+}
+
+}  // namespace weft

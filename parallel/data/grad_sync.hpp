@@ -1,0 +1,54 @@
+// Gradients on their way from a microbatch to the update (EXACT section 2, 3.2, 3.4, 3.15):
+//
+//   microbatches of a lane, in order, into the lane's own block           (layers: beta = 0, then 1)
+//   -> token-block accumulators folded by their tree, at the lane's end   (here, ready())
+//   -> lanes of this rank folded by the tree over lanes                   (here, ready())
+//   -> nodes of all ranks to the root, over dp                            (here, finish())
+//
+// Lanes come in index order, each whole before the next. A parameter is folded as soon as it is
+// complete for the lane, while its gradient is still in cache.
+#pragma once
+
+#include <vector>
+
+#include "core/context.hpp"
+#include "core/parameter.hpp"
+#include "core/reduce_tree.hpp"
+#include "parallel/comm/communicator.hpp"
+
+namespace weft {
+
+class GradSync {
+ public:
+  // `num_lanes`: of the plan, of which this rank owns part_of(dp rank). `order`: Order::any needs one
+  // lane a rank.
+  GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes, Order order);
+
+  Range lanes() const { return lanes_; }
+
+  // Local. Binds the parameters' gradients to the lane's own memory.
+  void begin_lane(Context& context, index_t lane);
+  // Local. `parameter` has its gradient from the last microbatch of the lane.
+  void ready(Context& context, const Parameter& parameter);
+  // Local. Every parameter was ready once.
+  void end_lane(Context& context);
+
+  // Collective over dp. Afterwards the parameters' gradients are those of the whole step.
+  void finish(Context& context);
+  // Local. Gives the gradients' memory back: after the update.
+  void release();
+
+ private:
+  ParameterSet& parameters_;
+  Communicator& dp_;
+  index_t num_lanes_;
+  Order order_;
+  Range lanes_;
+  index_t lane_ = -1;
+  Tensor lane_gradient_;
+  // The nodes that the lane under way will be merged with, innermost first.
+  std::vector<float*> merges_;
+  reduce_tree::Stack<Tensor> nodes_;
+};
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+// A legal plan for tests to spoil, and the means to follow the advice of a fault.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "parallel/plan/plan_keys.hpp"
+
+namespace weft::testing {
+
+// hidden 48 x 4 = 192 wide, 4 shards, 4 lanes, 128 = 16 x 2 x 4.
+inline Plan sample_plan() {
+  Plan plan;
+  plan.name = "sample";
+  plan.model.layers = 2;
+  plan.model.hidden = 48;
+  plan.batch.global = 128;
+  plan.batch.micro = 16;
+  plan.optimizer.lr = 1e-3;
+  plan.run.steps = 20;
+  return plan;
+}
+
+// The value of a fix, which is TOML, without a TOML library: strings, integers, numbers and pairs.
+inline KeyValue value_of(const std::string& text) {
+  if (text.front() == '"') return text.substr(1, text.size() - 2);
+  if (text.front() == '[') {
+    return std::pair(std::stod(text.substr(1)), std::stod(text.substr(text.find(',') + 1)));
+  }
+  if (text.find_first_of(".e") != std::string::npos) return std::stod(text);
+  return index_t{std::stoll(text)};
+}
+
+inline Plan with_fix(Plan plan, const PlanFix& fix) {
+  for (const PlanChange& change : fix) {
+    const PlanKey* key = find_key(change.key);
+    if (key == nullptr || !assign(*key, plan, value_of(change.value))) {
+      throw std::logic_error("fix that cannot be made: " + change.key + " = " + change.value);
+    }
+  }
+  return plan;
+}
+
+}  // namespace weft::testing
