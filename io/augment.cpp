@@ -13,8 +13,7 @@ namespace {
 constexpr index_t side = Cifar10::side;
 static_assert(Cifar10::num_channels == 3 && Cifar10::image_bytes == 3072);
 
-// One row of a crop. `source` is the image's row, or null where the crop's row is above or below
-// it.
+// One row of a crop. `source` is the image's row, or null where the crop reaches over the image.
 void crop_row(const std::uint8_t* source, const Crop& crop, const float* table, float* x) {
   if (source == nullptr) {
     std::fill(x, x + side, table[0]);

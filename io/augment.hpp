@@ -22,8 +22,7 @@ struct Crop {
   friend constexpr bool operator==(const Crop&, const Crop&) = default;
 };
 
-// Philox counter (epoch, dataset index) of stream `augmentation` (EXACT 3.21): the same on any
-// rank.
+// Philox counter (epoch, dataset index) of stream `augmentation`: the same on any rank.
 Crop crop_of(std::uint64_t seed, index_t epoch, index_t dataset_index);
 
 // (byte / 255 - mean) / std for every channel and byte: evaluated in f64 and rounded to f32 once,

@@ -20,7 +20,7 @@ struct BatchIndices {
   index_t num_real = 0;
 };
 
-// Where sample j of a global batch goes (EXACT section 1).
+// Where sample j of a global batch goes.
 struct SamplePlace {
   index_t lane;
   index_t microbatch;

@@ -100,8 +100,7 @@ Grating own_grating(Draws& draws, int kind) {
   const int sign = draws.between(0, 1) == 0 ? -1 : 1;
   wave.per_x = sign * waves[kind][0] * cycle;
   wave.per_y = waves[kind][1] * cycle;
-  // More than a quarter turn either way: the sum over a class is weak, so a linear model sees
-  // little.
+  // More than a quarter turn either way: a class's mean image is weak, a linear model sees little.
   wave.phase = draws.between(-0x5000, 0x5000);
   wave.amplitude = draws.between(6, 48);
   return wave;

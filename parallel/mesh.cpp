@@ -38,14 +38,16 @@ std::vector<int> all_ranks(const Transport& transport) {
 
 MeshShape::MeshShape(const std::vector<MeshAxis>& axes, std::string_view order) {
   const std::vector<std::string> names = split_at_commas(order);
-  const std::string message =
-      "the mesh's order is '" + std::string(order) + "'; it must name each of '" + names_of(axes) + "' once";
+  const std::string message = "the mesh's order is '" + std::string(order) +
+                              "'; it must name each of '" + names_of(axes) + "' once";
   require(names.size() == axes.size(), ExitCode::usage, message);
   for (const std::string& name : names) {
     const auto named = [&](const MeshAxis& axis) { return axis.name == name; };
     const auto axis = std::find_if(axes.begin(), axes.end(), named);
-    require(axis != axes.end() && std::none_of(axes_.begin(), axes_.end(), named), ExitCode::usage, message);
-    require(axis->size >= 1, ExitCode::usage, "mesh axis " + name + " has size " + std::to_string(axis->size));
+    require(axis != axes.end() && std::none_of(axes_.begin(), axes_.end(), named), ExitCode::usage,
+            message);
+    require(axis->size >= 1, ExitCode::usage,
+            "mesh axis " + name + " has size " + std::to_string(axis->size));
     axes_.push_back(*axis);
   }
 }
@@ -60,7 +62,8 @@ std::size_t MeshShape::index_of(std::string_view axis) const {
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (axes_[i].name == axis) return i;
   }
-  throw Error(ExitCode::failed, "no mesh axis '" + std::string(axis) + "' among '" + names_of(axes_) + "'");
+  throw Error(ExitCode::failed,
+              "no mesh axis '" + std::string(axis) + "' among '" + names_of(axes_) + "'");
 }
 
 std::vector<int> MeshShape::coordinates(int world_rank) const {
@@ -93,9 +96,10 @@ std::vector<int> MeshShape::ranks_along(int world_rank, std::string_view axis) c
   return ranks;
 }
 
-Mesh::Mesh(Transport& transport, Trace* trace, const std::vector<MeshAxis>& axes, std::string_view order,
-           const WaitOptions& wait)
-    : shape_(axes, order), world_(transport, trace, "world", 0, all_ranks(transport), std::make_shared<Progress>(wait)) {
+Mesh::Mesh(Transport& transport, Trace* trace, const std::vector<MeshAxis>& axes,
+           std::string_view order, const WaitOptions& wait)
+    : shape_(axes, order),
+      world_(transport, trace, "world", 0, all_ranks(transport), std::make_shared<Progress>(wait)) {
   std::string sizes;
   for (const MeshAxis& axis : shape_.axes()) {
     sizes += (sizes.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
@@ -105,8 +109,9 @@ Mesh::Mesh(Transport& transport, Trace* trace, const std::vector<MeshAxis>& axes
               std::to_string(transport.size()) + " were started");
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::string& name = shape_.axes()[i].name;
-    axes_.push_back(std::make_unique<Communicator>(transport, trace, name, static_cast<std::uint16_t>(i + 1),
-                                                   shape_.ranks_along(transport.rank(), name), world_.progress()));
+    axes_.push_back(std::make_unique<Communicator>(
+        transport, trace, name, static_cast<std::uint16_t>(i + 1),
+        shape_.ranks_along(transport.rank(), name), world_.progress()));
   }
 }
 

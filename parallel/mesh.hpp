@@ -52,8 +52,8 @@ class Mesh {
  public:
   // The transport has exactly as many ranks as the shape, else Error(usage). Local. `transport` and
   // `trace` (may be null) must outlive the mesh. Uses the groups 0 (world) to number of axes.
-  Mesh(Transport& transport, Trace* trace, const std::vector<MeshAxis>& axes, std::string_view order,
-       const WaitOptions& wait = {});
+  Mesh(Transport& transport, Trace* trace, const std::vector<MeshAxis>& axes,
+       std::string_view order, const WaitOptions& wait = {});
 
   const MeshShape& shape() const { return shape_; }
   int world_rank() const { return world_.rank(); }

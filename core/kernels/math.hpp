@@ -48,9 +48,13 @@ WEFT_HOST_DEVICE inline float exp(float x) {
   return x > 88.72283f ? std::numeric_limits<float>::infinity() : not_small;
 }
 
-// ln(x) for finite x > 0, double precision: x = m 2^e with m in [sqrt(1/2), sqrt(2)), s = (m-1)/(m+1),
-// ln m = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...); |s| <= 0.172, so the term s^23/23 is below 1e-18.
+// ln(x), double precision, for x that is not denormal: x = m 2^e with m in [sqrt(1/2), sqrt(2)),
+// s = (m-1)/(m+1), ln m = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...); |s| <= 0.172, so the term
+// s^23/23 is below 1e-18. -inf for 0, NaN below 0: a loss that is broken must not look finite.
 WEFT_HOST_DEVICE inline double log(double x) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (!(x > 0.0)) return x == 0.0 ? -infinity : std::numeric_limits<double>::quiet_NaN();
+  if (x == infinity) return x;
   std::uint64_t bits = bits_as<std::uint64_t>(x);
   std::int64_t exponent = static_cast<std::int64_t>(bits >> 52) - 1023;
   bits = (bits & 0x000fffffffffffffu) | 0x3ff0000000000000u;

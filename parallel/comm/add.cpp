@@ -6,7 +6,8 @@ namespace {
 
 // Without __restrict the compiler guards each loop by overlap checks or does not vectorise it.
 template <class T>
-void add_apart(index_t count, const T* __restrict left, const T* __restrict right, T* __restrict sum) {
+void add_apart(index_t count, const T* __restrict left, const T* __restrict right,
+               T* __restrict sum) {
   for (index_t i = 0; i < count; ++i) sum[i] = left[i] + right[i];
 }
 
@@ -29,7 +30,8 @@ void add(index_t count, const void* left, const void* right, void* sum) {
 
 }  // namespace
 
-void add_values(Precision precision, index_t count, const void* left, const void* right, void* sum) {
+void add_values(Precision precision, index_t count, const void* left, const void* right,
+                void* sum) {
   if (precision == Precision::f32) {
     add<float>(count, left, right, sum);
   } else {

@@ -1,5 +1,5 @@
-// The only additions of floats that comm makes: two values of equal length, element by element. What
-// may be added to what is the caller's business (the tree's law, EXACT section 2).
+// The only additions of floats that comm makes: two values of equal length, element by element.
+// What may be added to what is the caller's business (the tree's law, EXACT section 2).
 #pragma once
 
 #include <cstddef>

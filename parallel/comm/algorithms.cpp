@@ -6,7 +6,9 @@
 
 namespace weft {
 
-Range leaves_of(int rank, int num_ranks, index_t num_leaves) { return part_of(rank, num_ranks, num_leaves); }
+Range leaves_of(int rank, int num_ranks, index_t num_leaves) {
+  return part_of(rank, num_ranks, num_leaves);
+}
 
 std::vector<index_t> even_cuts(index_t count, int num_ranks) {
   // Whole cache lines: no two ranks' slices share one, and copies stay aligned.

@@ -41,7 +41,8 @@ TaskPointer make_binomial(Channel& channel, const Broadcast& what);
 Range leaves_of(int rank, int num_ranks, index_t num_leaves);
 // size + 1 positions that cut `count` elements evenly, at multiples of 16 elements.
 std::vector<index_t> even_cuts(index_t count, int num_ranks);
-// The all-gather that ends an all-reduce: rank r has finished elements cuts[r]..cuts[r+1] of output.
+// The all-gather that ends an all-reduce: rank r has finished elements cuts[r]..cuts[r+1] of
+// output.
 AllGather gather_of_slices(const AllReduce& what, const std::vector<index_t>& cuts);
 
 inline std::span<std::byte> bytes_at(void* base, index_t begin, index_t end) {

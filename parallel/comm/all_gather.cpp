@@ -18,7 +18,8 @@ std::span<std::byte> slice_of(const AllGather& what, int rank) {
 
 void place_own_slice(const AllGather& what, int rank) {
   const std::span<std::byte> slice = slice_of(what, rank);
-  if (what.input && what.input != slice.data() && !slice.empty()) std::memmove(slice.data(), what.input, slice.size());
+  if (what.input && what.input != slice.data() && !slice.empty())
+    std::memmove(slice.data(), what.input, slice.size());
 }
 
 class DirectAllGather final : public CollectiveTask {
@@ -72,7 +73,8 @@ class RingAllGather final : public CollectiveTask {
   void start_step() {
     const int size = channel_.size(), rank = channel_.rank();
     const int passed = (rank + size - step_) % size;
-    receive_.receive(channel_, (rank + size - 1) % size, slice_of(what_, (passed + size - 1) % size));
+    receive_.receive(channel_, (rank + size - 1) % size,
+                     slice_of(what_, (passed + size - 1) % size));
     sends_.send(channel_, (rank + 1) % size, slice_of(what_, passed));
   }
 

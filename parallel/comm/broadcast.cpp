@@ -28,7 +28,9 @@ class BinomialBroadcast final : public CollectiveTask {
     return sends_.done(channel_);
   }
 
-  int waiting_for() const override { return has_data_ ? sends_.waiting_for() : receive_.waiting_for(); }
+  int waiting_for() const override {
+    return has_data_ ? sends_.waiting_for() : receive_.waiting_for();
+  }
 
  private:
   std::span<std::byte> buffer() const { return bytes_at(what_.buffer, 0, what_.bytes); }

@@ -1,5 +1,5 @@
-// The messages of one collective: peers by their rank in the group, one tag, bytes counted. All that
-// an algorithm sees of the world.
+// The messages of one collective: peers by their rank in the group, one tag, bytes counted. All
+// that an algorithm sees of the world.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ namespace weft {
 class Channel {
  public:
   // `members`, `transport` and `pool` must outlive the channel.
-  Channel(Transport& transport, const std::vector<int>& members, int rank, Tag tag, StagingPool& pool)
+  Channel(Transport& transport, const std::vector<int>& members, int rank, Tag tag,
+          StagingPool& pool)
       : transport_(transport), members_(members), rank_(rank), tag_(tag), pool_(pool) {}
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;

@@ -17,7 +17,8 @@ constexpr index_t shortest_halving_bytes = 256 * 1024;
 constexpr index_t shortest_ring_bytes = 512 * 1024;
 
 void copy_alone(const void* input, void* output, index_t num_bytes) {
-  if (input != output && num_bytes > 0) std::memmove(output, input, static_cast<std::size_t>(num_bytes));
+  if (input != output && num_bytes > 0)
+    std::memmove(output, input, static_cast<std::size_t>(num_bytes));
 }
 
 // A group of one holds one node, the root.
@@ -25,7 +26,8 @@ TaskPointer run_alone(const CollectiveRecord& what) {
   if (const auto* reduce = std::get_if<AllReduce>(&what)) {
     copy_alone(reduce->inputs.front(), reduce->output, reduce->count * bytes_of(reduce->precision));
   } else if (const auto* scatter = std::get_if<ReduceScatter>(&what)) {
-    copy_alone(scatter->inputs.front(), scatter->output, scatter->count * bytes_of(scatter->precision));
+    copy_alone(scatter->inputs.front(), scatter->output,
+               scatter->count * bytes_of(scatter->precision));
   } else if (const auto* gather = std::get_if<AllGather>(&what)) {
     if (gather->input) copy_alone(gather->input, gather->output, gather->cuts.back());
   }
@@ -35,8 +37,8 @@ TaskPointer run_alone(const CollectiveRecord& what) {
 }  // namespace
 
 std::string_view name_of(Algorithm algorithm) {
-  static constexpr std::array<std::string_view, 7> names = {"automatic", "tree_direct", "tree_small", "tree_halving",
-                                                            "ring",      "direct",      "binomial"};
+  static constexpr std::array<std::string_view, 7> names = {
+      "automatic", "tree_direct", "tree_small", "tree_halving", "ring", "direct", "binomial"};
   return names[static_cast<std::size_t>(algorithm)];
 }
 
@@ -44,7 +46,8 @@ Algorithm choose(const AllReduce& what, int num_ranks) {
   const index_t num_bytes = what.count * bytes_of(what.precision);
   if (num_bytes <= longest_small_bytes) return Algorithm::tree_small;
   if (num_bytes < shortest_halving_bytes) return Algorithm::tree_direct;
-  if (num_ranks > 2 && tree_halving_fits(num_ranks, what.num_leaves)) return Algorithm::tree_halving;
+  if (num_ranks > 2 && tree_halving_fits(num_ranks, what.num_leaves))
+    return Algorithm::tree_halving;
   return what.order == Order::any && num_ranks > 2 ? Algorithm::ring : Algorithm::tree_direct;
 }
 
@@ -55,34 +58,39 @@ Algorithm choose(const ReduceScatter& what, int num_ranks) {
 }
 
 Algorithm choose(const AllGather& what, int num_ranks) {
-  return what.cuts.back() >= shortest_ring_bytes && num_ranks > 2 ? Algorithm::ring : Algorithm::direct;
+  return what.cuts.back() >= shortest_ring_bytes && num_ranks > 2 ? Algorithm::ring
+                                                                  : Algorithm::direct;
 }
 
 Algorithm choose(const Broadcast&, int) { return Algorithm::binomial; }
 
 TaskPointer make_all_gather(Channel& channel, const AllGather& what) {
-  return choose(what, channel.size()) == Algorithm::ring ? make_ring(channel, what) : make_direct(channel, what);
+  return choose(what, channel.size()) == Algorithm::ring ? make_ring(channel, what)
+                                                         : make_direct(channel, what);
 }
 
 bool can_run(Algorithm algorithm, const CollectiveRecord& what, int num_ranks) {
   if (algorithm == Algorithm::automatic) return true;
   if (const auto* reduce = std::get_if<AllReduce>(&what)) {
     if (algorithm == Algorithm::ring) return reduce->order == Order::any;
-    if (algorithm == Algorithm::tree_halving) return tree_halving_fits(num_ranks, reduce->num_leaves);
+    if (algorithm == Algorithm::tree_halving)
+      return tree_halving_fits(num_ranks, reduce->num_leaves);
     return algorithm == Algorithm::tree_direct || algorithm == Algorithm::tree_small;
   }
   if (const auto* scatter = std::get_if<ReduceScatter>(&what)) {
     if (algorithm == Algorithm::ring) return scatter->order == Order::any;
     return algorithm == Algorithm::tree_direct;
   }
-  if (std::holds_alternative<AllGather>(what)) return algorithm == Algorithm::direct || algorithm == Algorithm::ring;
+  if (std::holds_alternative<AllGather>(what))
+    return algorithm == Algorithm::direct || algorithm == Algorithm::ring;
   return algorithm == Algorithm::binomial;
 }
 
 TaskPointer make_task(Channel& channel, const CollectiveRecord& what, Algorithm algorithm) {
   if (channel.size() == 1) return run_alone(what);
   if (algorithm == Algorithm::automatic) {
-    algorithm = std::visit([&](const auto& record) { return choose(record, channel.size()); }, what);
+    algorithm =
+        std::visit([&](const auto& record) { return choose(record, channel.size()); }, what);
   }
   if (const auto* reduce = std::get_if<AllReduce>(&what)) {
     if (algorithm == Algorithm::tree_small) return make_tree_small(channel, *reduce);
@@ -95,7 +103,8 @@ TaskPointer make_task(Channel& channel, const CollectiveRecord& what, Algorithm 
     return make_tree_direct(channel, *scatter);
   }
   if (const auto* gather = std::get_if<AllGather>(&what)) {
-    return algorithm == Algorithm::ring ? make_ring(channel, *gather) : make_direct(channel, *gather);
+    return algorithm == Algorithm::ring ? make_ring(channel, *gather)
+                                        : make_direct(channel, *gather);
   }
   return make_binomial(channel, std::get<Broadcast>(what));
 }

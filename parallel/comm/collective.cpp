@@ -20,11 +20,12 @@ class Check {
 
   void cuts(const std::vector<index_t>& cuts, index_t length, int group_size) const {
     that(static_cast<int>(cuts.size()) == group_size + 1,
-         "cuts need " + std::to_string(group_size + 1) + " positions, have " + std::to_string(cuts.size()));
+         "cuts need " + std::to_string(group_size + 1) + " positions, have " +
+             std::to_string(cuts.size()));
     that(std::is_sorted(cuts.begin(), cuts.end()), "cuts must not decrease");
     that(cuts.front() == 0 && cuts.back() == length,
-         "cuts run from " + std::to_string(cuts.front()) + " to " + std::to_string(cuts.back()) + ", not from 0 to " +
-             std::to_string(length));
+         "cuts run from " + std::to_string(cuts.front()) + " to " + std::to_string(cuts.back()) +
+             ", not from 0 to " + std::to_string(length));
   }
 
   template <class Reduction>
@@ -36,8 +37,8 @@ class Check {
     that(what.inputs.size() == expected,
          "rank " + std::to_string(rank) + " of " + std::to_string(group_size) + " holds leaves " +
              std::to_string(leaves.begin) + " to " + std::to_string(leaves.end) + " of " +
-             std::to_string(what.num_leaves) + ", that is " + std::to_string(expected) + " nodes, but gives " +
-             std::to_string(what.inputs.size()) + " inputs");
+             std::to_string(what.num_leaves) + ", that is " + std::to_string(expected) +
+             " nodes, but gives " + std::to_string(what.inputs.size()) + " inputs");
     const bool has_null = std::count(what.inputs.begin(), what.inputs.end(), nullptr) > 0;
     that(what.count == 0 || !has_null, "an input is null");
   }
@@ -46,7 +47,37 @@ class Check {
   const std::string& name_;
 };
 
+std::string text_of(const std::vector<index_t>& cuts) {
+  std::string text = "cuts";
+  for (const index_t cut : cuts) text.append(" ").append(std::to_string(cut));
+  return text;
+}
+
+template <class Reduction>
+std::string text_of(const Reduction& what) {
+  const std::string order =
+      what.order == Order::any ? "any order" : std::to_string(what.num_leaves) + " leaves";
+  return (what.precision == Precision::f32 ? "f32, " : "f64, ") + order + ", " +
+         std::to_string(what.count) + " elements";
+}
+
 }  // namespace
+
+std::string fingerprint(const Collective& collective) {
+  const std::string name = std::string("'").append(collective.name).append("' ");
+  if (const auto* reduce = std::get_if<AllReduce>(&collective.what)) {
+    return name + "all-reduce " + text_of(*reduce);
+  }
+  if (const auto* scatter = std::get_if<ReduceScatter>(&collective.what)) {
+    return name + "reduce-scatter " + text_of(*scatter) + ", " + text_of(scatter->cuts);
+  }
+  if (const auto* gather = std::get_if<AllGather>(&collective.what)) {
+    return name + "all-gather " + text_of(gather->cuts);
+  }
+  const auto& broadcast = std::get<Broadcast>(collective.what);
+  return name + "broadcast root " + std::to_string(broadcast.root) + ", " +
+         std::to_string(broadcast.bytes) + " bytes";
+}
 
 CollectiveRecord checked(const Collective& collective, int rank, int group_size) {
   const Check check(collective.name);
@@ -67,9 +98,11 @@ CollectiveRecord checked(const Collective& collective, int rank, int group_size)
     check.that(gather->cuts.back() == 0 || gather->output, "the output is null");
   } else {
     const auto& broadcast = std::get<Broadcast>(record);
-    check.that(broadcast.root >= 0 && broadcast.root < group_size,
-               "root " + std::to_string(broadcast.root) + " of a group of " + std::to_string(group_size));
-    check.that(broadcast.bytes == 0 || (broadcast.bytes > 0 && broadcast.buffer), "the buffer is null");
+    check.that(
+        broadcast.root >= 0 && broadcast.root < group_size,
+        "root " + std::to_string(broadcast.root) + " of a group of " + std::to_string(group_size));
+    check.that(broadcast.bytes == 0 || (broadcast.bytes > 0 && broadcast.buffer),
+               "the buffer is null");
   }
   return record;
 }

@@ -70,4 +70,8 @@ struct Collective {
 // Error(failed) where it contradicts itself or the group.
 CollectiveRecord checked(const Collective& collective, int rank, int group_size);
 
+// Everything in which the members' records must agree, in one line: "'publish' broadcast root 0
+// ..".
+std::string fingerprint(const Collective& collective);
+
 }  // namespace weft

@@ -7,8 +7,9 @@
 
 namespace weft {
 
-Communicator::Communicator(Transport& transport, Trace* trace, std::string name, std::uint16_t group,
-                           std::vector<int> members, std::shared_ptr<Progress> progress)
+Communicator::Communicator(Transport& transport, Trace* trace, std::string name,
+                           std::uint16_t group, std::vector<int> members,
+                           std::shared_ptr<Progress> progress)
     : transport_(transport),
       trace_(trace),
       name_(std::move(name)),
@@ -16,31 +17,50 @@ Communicator::Communicator(Transport& transport, Trace* trace, std::string name,
       members_(std::move(members)),
       progress_(progress ? std::move(progress) : std::make_shared<Progress>()) {
   const auto me = std::find(members_.begin(), members_.end(), transport.rank());
-  require(me != members_.end(), ExitCode::failed,
-          "group '" + name_ + "' does not contain its own rank " + std::to_string(transport.rank()));
+  require(
+      me != members_.end(), ExitCode::failed,
+      "group '" + name_ + "' does not contain its own rank " + std::to_string(transport.rank()));
   rank_ = static_cast<int>(me - members_.begin());
 }
 
 Request Communicator::start(const Collective& collective) {
   const Collective record{collective.name, checked(collective, rank_, size())};
   require(size() == 1 || can_run(forced_, record.what, size()), ExitCode::usage,
-          "collective '" + collective.name + "' cannot be run by the algorithm " + std::string(name_of(forced_)));
+          "collective '" + collective.name + "' cannot be run by the algorithm " +
+              std::string(name_of(forced_)));
+  if (verifies_calls_) verify(record);
   const Tag tag{group_, next_sequence_++};
   const Operation::Group group{name_, members_, rank_, bytes_sent_};
-  auto operation = std::make_unique<Operation>(transport_, progress_, trace_, group, tag, record, forced_);
+  auto operation =
+      std::make_unique<Operation>(transport_, progress_, trace_, group, tag, record, forced_);
   return Request(std::move(operation));
 }
 
-std::vector<std::string> Communicator::all_gather_strings(std::string_view name, std::string_view mine) {
+void Communicator::verify(const Collective& collective) {
+  verifies_calls_ = false;  // not the comparison itself
+  const std::string mine = fingerprint(collective);
+  const std::vector<std::string> all = all_gather_strings("verify", mine);
+  verifies_calls_ = true;
+  for (std::size_t peer = 0; peer < all.size(); ++peer) {
+    require(all[peer] == mine, ExitCode::failed,
+            "group '" + name_ + "': rank " + std::to_string(rank_) + " starts " + mine +
+                ", but rank " + std::to_string(peer) + " starts " + all[peer]);
+  }
+}
+
+std::vector<std::string> Communicator::all_gather_strings(std::string_view name,
+                                                          std::string_view mine) {
   const auto members = static_cast<std::size_t>(size());
   std::vector<std::uint64_t> lengths(members);
   lengths[static_cast<std::size_t>(rank_)] = mine.size();
   AllGather gather_lengths{{}, nullptr, lengths.data()};
-  for (std::size_t r = 0; r <= members; ++r) gather_lengths.cuts.push_back(static_cast<index_t>(r * sizeof(lengths[0])));
+  for (std::size_t r = 0; r <= members; ++r)
+    gather_lengths.cuts.push_back(static_cast<index_t>(r * sizeof(lengths[0])));
   start({std::string(name) + ".lengths", gather_lengths}).wait();
 
   AllGather gather{{0}, mine.data(), nullptr};
-  for (const std::uint64_t length : lengths) gather.cuts.push_back(gather.cuts.back() + static_cast<index_t>(length));
+  for (const std::uint64_t length : lengths)
+    gather.cuts.push_back(gather.cuts.back() + static_cast<index_t>(length));
   std::string all(static_cast<std::size_t>(gather.cuts.back()), '\0');
   gather.output = all.data();
   start({std::string(name), gather}).wait();

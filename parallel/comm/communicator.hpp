@@ -22,11 +22,11 @@ namespace weft {
 class Communicator {
  public:
   // `members` are world ranks in group order and contain transport.rank(). `group` numbers the
-  // communicator: equal on all members, distinct among those a rank belongs to. `trace` may be null.
-  // `progress` is shared by all communicators of a rank; null: one of its own. Local. The
+  // communicator: equal on all members, distinct among those a rank belongs to. `trace` may be
+  // null. `progress` is shared by all communicators of a rank; null: one of its own. Local. The
   // communicator, the transport and the trace must outlive all requests.
-  Communicator(Transport& transport, Trace* trace, std::string name, std::uint16_t group, std::vector<int> members,
-               std::shared_ptr<Progress> progress = nullptr);
+  Communicator(Transport& transport, Trace* trace, std::string name, std::uint16_t group,
+               std::vector<int> members, std::shared_ptr<Progress> progress = nullptr);
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
@@ -36,9 +36,9 @@ class Communicator {
   const std::vector<int>& members() const { return members_; }
   const std::shared_ptr<Progress>& progress() const { return progress_; }
 
-  // Collective over the group. Every member starts the same collectives in the same order, equal but
-  // for their buffers. Buffers must stay until the request is done. Throws Error(failed) where the
-  // record contradicts itself or the group.
+  // Collective over the group. Every member starts the same collectives in the same order, equal
+  // but for their buffers. Buffers must stay until the request is done. Throws Error(failed) where
+  // the record contradicts itself or the group.
   Request start(const Collective& collective);
 
   // Collective: each member's bytes, in group order. Lengths may differ. For set-up and small
@@ -55,7 +55,14 @@ class Communicator {
   // cannot run one, start() throws Error(usage). `automatic` ends that.
   void force(Algorithm algorithm) { forced_ = algorithm; }
 
+  // For tests and for hunting a hang: from now on start() first compares what the members start, at
+  // the price of two small collectives each, and throws Error(failed) that names both. Alike on all
+  // members.
+  void verify_calls(bool on) { verifies_calls_ = on; }
+
  private:
+  void verify(const Collective& collective);
+
   Transport& transport_;
   Trace* trace_;
   std::string name_;
@@ -66,6 +73,7 @@ class Communicator {
   std::uint32_t next_sequence_ = 0;
   std::uint64_t bytes_sent_ = 0;
   Algorithm forced_ = Algorithm::automatic;
+  bool verifies_calls_ = false;
 };
 
 }  // namespace weft

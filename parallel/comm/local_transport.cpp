@@ -28,8 +28,8 @@ struct Post {
 
 using Key = std::tuple<int, std::uint16_t, std::uint32_t>;  // source, group, sequence
 
-// What has been sent to one rank or is expected by it, and has met no counterpart yet. A queue never
-// holds sends and receives together.
+// What has been sent to one rank or is expected by it, and has met no counterpart yet. A queue
+// never holds sends and receives together.
 struct Mailbox {
   std::mutex mutex;
   std::map<Key, std::deque<std::shared_ptr<Post>>> queues;
@@ -72,7 +72,8 @@ namespace {
 
 class LocalTransfer final : public Transfer {
  public:
-  LocalTransfer(std::shared_ptr<LocalWorld::State> world, int source, int target, Tag tag, std::shared_ptr<Post> post)
+  LocalTransfer(std::shared_ptr<LocalWorld::State> world, int source, int target, Tag tag,
+                std::shared_ptr<Post> post)
       : world_(std::move(world)),
         box_(&world_->mailboxes[static_cast<std::size_t>(target)]),
         key_(source, tag.group, tag.sequence),
@@ -90,7 +91,8 @@ class LocalTransfer final : public Transfer {
       case Post::Stage::wrong_size:
         throw Error(ExitCode::failed, "rank " + std::to_string(std::get<0>(key_)) + " sent " +
                                           std::to_string(post_->peer_bytes) + " bytes where rank " +
-                                          std::to_string(target_) + " expects " + std::to_string(post_->num_bytes));
+                                          std::to_string(target_) + " expects " +
+                                          std::to_string(post_->num_bytes));
       case Post::Stage::posted:
       case Post::Stage::copying:
         world_->require_running();
@@ -118,7 +120,8 @@ class LocalTransfer final : public Transfer {
     Post& receive = post_->is_send ? *other : *post_;
     copy(send, receive);
     const bool fits = send.num_bytes == receive.num_bytes;
-    receive.stage.store(fits ? Post::Stage::done : Post::Stage::wrong_size, std::memory_order_release);
+    receive.stage.store(fits ? Post::Stage::done : Post::Stage::wrong_size,
+                        std::memory_order_release);
     send.stage.store(Post::Stage::done, std::memory_order_release);
   }
 
@@ -133,7 +136,8 @@ class LocalTransfer final : public Transfer {
         if (entry->second.empty()) box_->queues.erase(entry);
       }
     }
-    while (post_->stage.load(std::memory_order_acquire) == Post::Stage::copying) std::this_thread::yield();
+    while (post_->stage.load(std::memory_order_acquire) == Post::Stage::copying)
+      std::this_thread::yield();
   }
 
   std::shared_ptr<LocalWorld::State> world_;
@@ -145,13 +149,15 @@ class LocalTransfer final : public Transfer {
 
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(std::shared_ptr<LocalWorld::State> world, int rank) : world_(std::move(world)), rank_(rank) {}
+  LocalTransport(std::shared_ptr<LocalWorld::State> world, int rank)
+      : world_(std::move(world)), rank_(rank) {}
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(world_->mailboxes.size()); }
   std::string_view name() const override { return "local"; }
 
-  std::unique_ptr<Transfer> start_send(int peer, Tag tag, std::span<const std::byte> bytes) override {
+  std::unique_ptr<Transfer> start_send(int peer, Tag tag,
+                                       std::span<const std::byte> bytes) override {
     require_peer(peer);
     auto post = std::make_shared<Post>();
     post->is_send = true;
@@ -180,8 +186,8 @@ class LocalTransport final : public Transport {
   void require_peer(int peer) {
     world_->require_running();
     require(peer >= 0 && peer < size() && peer != rank_, ExitCode::failed,
-            "a message from rank " + std::to_string(rank_) + " to or from rank " + std::to_string(peer) + " of " +
-                std::to_string(size()));
+            "a message from rank " + std::to_string(rank_) + " to or from rank " +
+                std::to_string(peer) + " of " + std::to_string(size()));
   }
 
   std::shared_ptr<LocalWorld::State> world_;
@@ -191,7 +197,8 @@ class LocalTransport final : public Transport {
 }  // namespace
 
 LocalWorld::LocalWorld(int size) {
-  require(size >= 1, ExitCode::usage, "a world needs at least one rank, not " + std::to_string(size));
+  require(size >= 1, ExitCode::usage,
+          "a world needs at least one rank, not " + std::to_string(size));
   state_ = std::make_shared<State>(size);
 }
 

@@ -29,8 +29,8 @@ class LocalWorld {
   std::shared_ptr<State> state_;
 };
 
-// Runs body(transport) on `num_ranks` threads and waits for all of them. When one throws, the others
-// are woken with Error(peer), and the exception that came first is thrown here.
+// Runs body(transport) on `num_ranks` threads and waits for all of them. When one throws, the
+// others are woken with Error(peer), and the exception that came first is thrown here.
 void run_ranks(int num_ranks, const std::function<void(Transport&)>& body);
 
 }  // namespace weft

@@ -23,7 +23,8 @@ void check(int status, const char* call) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   MPI_Error_string(status, text, &length);
-  throw Error(ExitCode::peer, std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
+  throw Error(ExitCode::peer,
+              std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
 }
 
 // An MPI type and count for some bytes.
@@ -38,7 +39,8 @@ class Layout {
     int lengths[2] = {static_cast<int>(num_blocks), static_cast<int>(num_bytes % big_block_bytes)};
     MPI_Aint offsets[2] = {0, static_cast<MPI_Aint>(num_blocks * big_block_bytes)};
     MPI_Datatype types[2] = {MPI_DATATYPE_NULL, MPI_BYTE};
-    check(MPI_Type_contiguous(static_cast<int>(big_block_bytes), MPI_BYTE, &types[0]), "MPI_Type_contiguous");
+    check(MPI_Type_contiguous(static_cast<int>(big_block_bytes), MPI_BYTE, &types[0]),
+          "MPI_Type_contiguous");
     const int status = MPI_Type_create_struct(2, lengths, offsets, types, &type_);
     MPI_Type_free(&types[0]);
     check(status, "MPI_Type_create_struct");
@@ -75,8 +77,8 @@ class TagBits {
 
   int operator()(Tag tag) const {
     require(tag.group < num_groups_, ExitCode::failed,
-            "this MPI's tags have room for " + std::to_string(num_groups_) + " groups, not for group number " +
-                std::to_string(tag.group));
+            "this MPI's tags have room for " + std::to_string(num_groups_) +
+                " groups, not for group number " + std::to_string(tag.group));
     const std::uint32_t sequence = tag.sequence & ((1u << sequence_bits_) - 1);
     return (static_cast<int>(tag.group) << sequence_bits_) | static_cast<int>(sequence);
   }
@@ -108,7 +110,8 @@ class MpiSend final : public MpiTransfer {
  public:
   MpiSend(MPI_Comm comm, int peer, int tag, std::span<const std::byte> bytes) : MpiTransfer(false) {
     const Layout layout(bytes.size());
-    check(MPI_Isend(bytes.data(), layout.count(), layout.type(), peer, tag, comm, &request_), "MPI_Isend");
+    check(MPI_Isend(bytes.data(), layout.count(), layout.type(), peer, tag, comm, &request_),
+          "MPI_Isend");
   }
 
   bool done() override {
@@ -122,7 +125,8 @@ class MpiReceive final : public MpiTransfer {
  public:
   MpiReceive(MPI_Comm comm, int peer, int tag, std::span<std::byte> bytes)
       : MpiTransfer(true), layout_(bytes.size()), expected_(bytes.size()), peer_(peer) {
-    check(MPI_Irecv(bytes.data(), layout_.count(), layout_.type(), peer, tag, comm, &request_), "MPI_Irecv");
+    check(MPI_Irecv(bytes.data(), layout_.count(), layout_.type(), peer, tag, comm, &request_),
+          "MPI_Irecv");
   }
 
   bool done() override {
@@ -148,8 +152,9 @@ class MpiReceive final : public MpiTransfer {
 
  private:
   [[noreturn]] void fail_size(const std::string& sent) const {
-    throw Error(ExitCode::failed,
-                "rank " + std::to_string(peer_) + " sent " + sent + " bytes where " + std::to_string(expected_) + " are expected");
+    throw Error(ExitCode::failed, "rank " + std::to_string(peer_) + " sent " + sent +
+                                      " bytes where " + std::to_string(expected_) +
+                                      " are expected");
   }
 
   Layout layout_;
@@ -160,14 +165,16 @@ class MpiReceive final : public MpiTransfer {
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(bool ends_mpi) : comm_(duplicate_world()), tag_bits_(comm_), ends_mpi_(ends_mpi) {
+  explicit MpiTransport(bool ends_mpi)
+      : comm_(duplicate_world()), tag_bits_(comm_), ends_mpi_(ends_mpi) {
     check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   }
 
   ~MpiTransport() override {
     // The others may not come to MPI_Finalize.
-    if (std::uncaught_exceptions() > 0) abort(ExitCode::failed, "the transport went down with an exception");
+    if (std::uncaught_exceptions() > 0)
+      abort(ExitCode::failed, "the transport went down with an exception");
     MPI_Comm_free(&comm_);
     if (ends_mpi_) MPI_Finalize();
   }
@@ -176,7 +183,8 @@ class MpiTransport final : public Transport {
   int size() const override { return size_; }
   std::string_view name() const override { return "mpi"; }
 
-  std::unique_ptr<Transfer> start_send(int peer, Tag tag, std::span<const std::byte> bytes) override {
+  std::unique_ptr<Transfer> start_send(int peer, Tag tag,
+                                       std::span<const std::byte> bytes) override {
     require_peer(peer);
     return std::make_unique<MpiSend>(comm_, peer, tag_bits_(tag), bytes);
   }
@@ -206,8 +214,8 @@ class MpiTransport final : public Transport {
 
   void require_peer(int peer) const {
     require(peer >= 0 && peer < size_ && peer != rank_, ExitCode::failed,
-            "a message from rank " + std::to_string(rank_) + " to or from rank " + std::to_string(peer) + " of " +
-                std::to_string(size_));
+            "a message from rank " + std::to_string(rank_) + " to or from rank " +
+                std::to_string(peer) + " of " + std::to_string(size_));
   }
 
   MPI_Comm comm_;

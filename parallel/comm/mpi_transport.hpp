@@ -9,8 +9,8 @@
 namespace weft {
 
 // Collective over the run. Initialises MPI, unless that has been done; the transport's destructor,
-// collective too, ends it then. All calls from the thread that called this. Throws Error(peer) where
-// MPI reports an error. `argc` and `argv` may be null.
+// collective too, ends it then. All calls from the thread that called this. Throws Error(peer)
+// where MPI reports an error. `argc` and `argv` may be null.
 std::unique_ptr<Transport> make_mpi_transport(int* argc, char*** argv);
 
 }  // namespace weft

@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Operation::Operation(Transport& transport, std::shared_ptr<Progress> progress, Trace* trace, Group group, Tag tag,
-                     const Collective& collective, Algorithm algorithm)
+Operation::Operation(Transport& transport, std::shared_ptr<Progress> progress, Trace* trace,
+                     Group group, Tag tag, const Collective& collective, Algorithm algorithm)
     : progress_(std::move(progress)),
       trace_(trace),
       group_(group),
@@ -53,7 +53,8 @@ void Operation::wait() {
 }
 
 std::string Operation::describe() const {
-  return "collective '" + name_ + "' (number " + std::to_string(tag_.sequence) + " of group '" + group_.name + "')";
+  return "collective '" + name_ + "' (number " + std::to_string(tag_.sequence) + " of group '" +
+         group_.name + "')";
 }
 
 std::string Operation::deadline_message() const {
@@ -65,7 +66,8 @@ std::string Operation::deadline_message() const {
     message += " for rank " + std::to_string(peer) + " of the group (world rank " +
                std::to_string(group_.members[static_cast<std::size_t>(peer)]) + ")";
   }
-  return message + ". Is that rank alive, and does it start the same collectives in the same order?";
+  return message +
+         ". Is that rank alive, and does it start the same collectives in the same order?";
 }
 
 }  // namespace weft

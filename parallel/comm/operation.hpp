@@ -25,8 +25,8 @@ class Operation {
   };
 
   // Starts the collective's first messages.
-  Operation(Transport& transport, std::shared_ptr<Progress> progress, Trace* trace, Group group, Tag tag,
-            const Collective& collective, Algorithm algorithm);
+  Operation(Transport& transport, std::shared_ptr<Progress> progress, Trace* trace, Group group,
+            Tag tag, const Collective& collective, Algorithm algorithm);
   ~Operation();
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;

@@ -1,5 +1,6 @@
 // Everything that one rank has under way, across all its groups. Whoever waits for one collective
-// moves all of them: two ranks that wait for the same two collectives in different order still meet.
+// moves all of them: two ranks that wait for the same two collectives in different order still
+// meet.
 #pragma once
 
 #include <cstdint>

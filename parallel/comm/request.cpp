@@ -38,7 +38,8 @@ void Request::wait() {
 
 void Request::require_gone() noexcept {
   if (!operation_ || operation_->may_go() || std::uncaught_exceptions() > 0) return;
-  std::fprintf(stderr, "%s: its Request was dropped before wait()\n", operation_->describe().c_str());
+  std::fprintf(stderr, "%s: its Request was dropped before wait()\n",
+               operation_->describe().c_str());
   std::terminate();
 }
 

@@ -1,5 +1,6 @@
 // A collective under way. Must be waited for before it goes out of scope: the buffers belong to the
-// collective until then. Dropping one that is not done ends the program, unless an error is on its way.
+// collective until then. Dropping one that is not done ends the program, unless an error is on its
+// way.
 #pragma once
 
 #include <memory>

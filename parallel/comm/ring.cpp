@@ -1,5 +1,5 @@
-// Reduce-scatter around a ring: fast mode only, since the sum of slice o begins at rank o+1 and goes
-// round, which is another order for every slice and every N.
+// Reduce-scatter around a ring: fast mode only, since the sum of slice o begins at rank o+1 and
+// goes round, which is another order for every slice and every N.
 //
 //   s = 0, 1, .., N-2:  rank r sends slice r-s-1 to rank r+1, gets slice r-s-2 from rank r-1, adds
 //
@@ -16,9 +16,13 @@ namespace {
 class RingReduceScatter final : public CollectiveTask {
  public:
   RingReduceScatter(Channel& channel, const ReduceScatter& what)
-      : channel_(channel), what_(what), element_bytes_(bytes_of(what.precision)), input_(what.inputs.front()) {
+      : channel_(channel),
+        what_(what),
+        element_bytes_(bytes_of(what.precision)),
+        input_(what.inputs.front()) {
     index_t longest = 0;
-    for (int rank = 0; rank < channel.size(); ++rank) longest = std::max(longest, slice(rank).size());
+    for (int rank = 0; rank < channel.size(); ++rank)
+      longest = std::max(longest, slice(rank).size());
     received_ = channel.stage(longest * element_bytes_);
     start_step();
   }
@@ -36,16 +40,22 @@ class RingReduceScatter final : public CollectiveTask {
 
  private:
   Range slice(int rank) const {
-    return {what_.cuts[static_cast<std::size_t>(rank)], what_.cuts[static_cast<std::size_t>(rank) + 1]};
+    return {what_.cuts[static_cast<std::size_t>(rank)],
+            what_.cuts[static_cast<std::size_t>(rank) + 1]};
   }
-  std::span<std::byte> bytes(Range r) const { return bytes_at(input_, r.begin * element_bytes_, r.end * element_bytes_); }
+  std::span<std::byte> bytes(Range r) const {
+    return bytes_at(input_, r.begin * element_bytes_, r.end * element_bytes_);
+  }
   // The slice that arrives in this step; the one that leaves is its right neighbour.
-  int arriving() const { return (channel_.rank() + 2 * channel_.size() - step_ - 2) % channel_.size(); }
+  int arriving() const {
+    return (channel_.rank() + 2 * channel_.size() - step_ - 2) % channel_.size();
+  }
 
   void start_step() {
     const int size = channel_.size(), rank = channel_.rank();
     const Range here = slice(arriving());
-    transfers_.receive(channel_, (rank + size - 1) % size, bytes_at(received_->data, 0, here.size() * element_bytes_));
+    transfers_.receive(channel_, (rank + size - 1) % size,
+                       bytes_at(received_->data, 0, here.size() * element_bytes_));
     transfers_.send(channel_, (rank + 1) % size, bytes(slice((arriving() + 1) % size)));
   }
 
@@ -72,11 +82,18 @@ TaskPointer make_ring(Channel& channel, const ReduceScatter& what) {
 }
 
 TaskPointer make_ring(Channel& channel, const AllReduce& what) {
-  ReduceScatter scatter{what.precision, what.order, what.num_leaves, what.count, even_cuts(what.count, channel.size()),
-                        what.inputs, nullptr};
+  ReduceScatter scatter{what.precision,
+                        what.order,
+                        what.num_leaves,
+                        what.count,
+                        even_cuts(what.count, channel.size()),
+                        what.inputs,
+                        nullptr};
   const AllGather gather = gather_of_slices(what, scatter.cuts);
-  scatter.output = static_cast<std::byte*>(what.output) + gather.cuts[static_cast<std::size_t>(channel.rank())];
-  return std::make_unique<TwoTasks>(make_ring(channel, scatter), [&channel, gather] { return make_ring(channel, gather); });
+  scatter.output =
+      static_cast<std::byte*>(what.output) + gather.cuts[static_cast<std::size_t>(channel.rank())];
+  return std::make_unique<TwoTasks>(make_ring(channel, scatter),
+                                    [&channel, gather] { return make_ring(channel, gather); });
 }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Scratch memory for messages: blocks that are kept and reused, since fresh pages cost more than the
-// copy that fills them. One pool per rank, used by its main thread alone.
+// Scratch memory for messages: blocks that are kept and reused, since fresh pages cost more than
+// the copy that fills them. One pool per rank, used by its main thread alone.
 #pragma once
 
 #include <cstddef>

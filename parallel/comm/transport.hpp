@@ -41,8 +41,10 @@ class Transport {
 
   // The buffer must stay until done(). Zero bytes are legal. Host memory only. A message to
   // oneself is a caller's fault.
-  virtual std::unique_ptr<Transfer> start_send(int peer, Tag tag, std::span<const std::byte> bytes) = 0;
-  virtual std::unique_ptr<Transfer> start_receive(int peer, Tag tag, std::span<std::byte> bytes) = 0;
+  virtual std::unique_ptr<Transfer> start_send(int peer, Tag tag,
+                                               std::span<const std::byte> bytes) = 0;
+  virtual std::unique_ptr<Transfer> start_receive(int peer, Tag tag,
+                                                  std::span<std::byte> bytes) = 0;
 
   // Ends every rank of the run. Local; with MPI it does not return.
   virtual void abort(ExitCode code, const std::string& reason) noexcept = 0;

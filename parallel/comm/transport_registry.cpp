@@ -16,7 +16,9 @@ struct Entry {
   Factory make;
 };
 
-std::unique_ptr<Transport> make_local_transport(int*, char***) { return LocalWorld(1).make_transport(0); }
+std::unique_ptr<Transport> make_local_transport(int*, char***) {
+  return LocalWorld(1).make_transport(0);
+}
 
 // What "auto" prefers comes first.
 std::vector<Entry> entries() {
@@ -42,8 +44,8 @@ std::unique_ptr<Transport> make_transport(std::string_view name, int* argc, char
     if (name == entry.name || name == "auto") return entry.make(argc, argv);
     built_in += ", " + entry.name;
   }
-  throw Error(ExitCode::usage,
-              "comm.transport is '" + std::string(name) + "', which this build does not have; built in: " + built_in);
+  throw Error(ExitCode::usage, "comm.transport is '" + std::string(name) +
+                                   "', which this build does not have; built in: " + built_in);
 }
 
 }  // namespace weft

@@ -14,9 +14,10 @@ namespace weft {
 std::vector<std::string> built_in_transports();
 
 // Collective over the run: the transport of this process, which belongs to its main thread and is
-// made once. "mpi": started by mpirun or srun, or a single process. "local": a single process. "auto":
-// mpi where it is built in, else local. Throws Error(usage) for another name. `argc`, `argv`: main's.
-// Whoever holds it keeps it outside of main's try block, and calls abort() for an error it catches.
+// made once. "mpi": started by mpirun or srun, or a single process. "local": a single process.
+// "auto": mpi where it is built in, else local. Throws Error(usage) for another name. `argc`,
+// `argv`: main's. Whoever holds it keeps it outside of main's try block, and calls abort() for an
+// error it catches.
 std::unique_ptr<Transport> make_transport(std::string_view name, int* argc, char*** argv);
 
 }  // namespace weft

@@ -22,7 +22,8 @@ class TreeDirect final : public CollectiveTask {
         num_leaves_(what.num_leaves),
         element_bytes_(bytes_of(what.precision)),
         slice_bytes_(slice(what, channel.rank()).size()),
-        fold_(what.precision, what.num_leaves, slice_bytes_ / element_bytes_, static_cast<std::byte*>(what.output)),
+        fold_(what.precision, what.num_leaves, slice_bytes_ / element_bytes_,
+              static_cast<std::byte*>(what.output)),
         arrived_(static_cast<std::size_t>(channel.size())) {
     if (slice_bytes_ > 0) start_receives();
     for (int step = 1; step < channel.size(); ++step) {
@@ -30,7 +31,8 @@ class TreeDirect final : public CollectiveTask {
       start_send(what, (channel.rank() + step) % channel.size());
     }
     const Range mine = slice(what, channel.rank());
-    for (void* input : what.inputs) own_nodes_.push_back(static_cast<std::byte*>(input) + mine.begin);
+    for (void* input : what.inputs)
+      own_nodes_.push_back(static_cast<std::byte*>(input) + mine.begin);
     if (slice_bytes_ == 0) next_rank_ = channel.size();  // nothing to own
   }
 
@@ -41,7 +43,9 @@ class TreeDirect final : public CollectiveTask {
     return sends_.done(channel_) && next_rank_ == channel_.size();
   }
 
-  int waiting_for() const override { return next_rank_ < channel_.size() ? next_rank_ : sends_.waiting_for(); }
+  int waiting_for() const override {
+    return next_rank_ < channel_.size() ? next_rank_ : sends_.waiting_for();
+  }
 
  private:
   struct Arrival {
@@ -81,7 +85,8 @@ class TreeDirect final : public CollectiveTask {
     packed_.push_back(channel_.stage(num_bytes));
     std::byte* to = packed_.back()->data;
     for (void* node : nodes) {
-      std::memcpy(to, static_cast<std::byte*>(node) + part.begin, static_cast<std::size_t>(part.size()));
+      std::memcpy(to, static_cast<std::byte*>(node) + part.begin,
+                  static_cast<std::size_t>(part.size()));
       to += part.size();
     }
     sends_.send(channel_, owner, bytes_at(packed_.back()->data, 0, num_bytes));
@@ -95,7 +100,8 @@ class TreeDirect final : public CollectiveTask {
     index_t i = 0;
     for (const Range node : nodes_of(rank)) {
       const bool is_own = rank == channel_.rank();
-      fold_.push(node, is_own ? own_nodes_[static_cast<std::size_t>(i)] : arrival.nodes->data + i * slice_bytes_);
+      fold_.push(node, is_own ? own_nodes_[static_cast<std::size_t>(i)]
+                              : arrival.nodes->data + i * slice_bytes_);
       ++i;
     }
     return true;
@@ -120,13 +126,20 @@ TaskPointer make_tree_direct(Channel& channel, const ReduceScatter& what) {
 }
 
 TaskPointer make_tree_direct(Channel& channel, const AllReduce& what) {
-  ReduceScatter scatter{what.precision, what.order, what.num_leaves, what.count, even_cuts(what.count, channel.size()),
-                        what.inputs, nullptr};
+  ReduceScatter scatter{what.precision,
+                        what.order,
+                        what.num_leaves,
+                        what.count,
+                        even_cuts(what.count, channel.size()),
+                        what.inputs,
+                        nullptr};
   const AllGather gather = gather_of_slices(what, scatter.cuts);
   // The owner finishes its slice where the gather expects it.
-  scatter.output = static_cast<std::byte*>(what.output) + gather.cuts[static_cast<std::size_t>(channel.rank())];
-  return std::make_unique<TwoTasks>(make_tree_direct(channel, scatter),
-                                    [&channel, gather] { return make_all_gather(channel, gather); });
+  scatter.output =
+      static_cast<std::byte*>(what.output) + gather.cuts[static_cast<std::size_t>(channel.rank())];
+  return std::make_unique<TwoTasks>(make_tree_direct(channel, scatter), [&channel, gather] {
+    return make_all_gather(channel, gather);
+  });
 }
 
 }  // namespace weft

@@ -8,7 +8,11 @@
 namespace weft {
 
 TreeFold::TreeFold(Precision precision, index_t num_leaves, index_t count, std::byte* output)
-    : precision_(precision), root_{0, num_leaves}, count_(count), output_(output), stack_(num_leaves) {}
+    : precision_(precision),
+      root_{0, num_leaves},
+      count_(count),
+      output_(output),
+      stack_(num_leaves) {}
 
 void TreeFold::push(Range node, std::byte* value) {
   stack_.push(node, Part{node, value}, [this](Part left, Part right) { return add(left, right); });

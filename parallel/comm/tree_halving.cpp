@@ -34,12 +34,12 @@ class TreeHalving final : public CollectiveTask {
 
   bool step() override {
     while (transfers_.done(channel_)) {
-      if (!is_doubling_) {
-        finish_halving();
-      } else {
+      if (is_doubling_) {
         segments_.pop_back();
+      } else {
+        finish_halving();
+        is_doubling_ = static_cast<int>(segments_.size()) == num_steps() + 1;
       }
-      if (!is_doubling_ && num_steps() == static_cast<int>(segments_.size()) - 1) is_doubling_ = true;
       if (is_doubling_ && segments_.size() == 1) return true;
       is_doubling_ ? start_doubling() : start_halving();
     }
@@ -77,13 +77,15 @@ class TreeHalving final : public CollectiveTask {
     const std::size_t step = segments_.size() - 1;
     const auto [mine, other] = halves(step);
     const int partner = channel_.rank() ^ distance(step);
-    transfers_.receive(channel_, partner, bytes_at(received_->data, 0, mine.size() * element_bytes_));
+    transfers_.receive(channel_, partner,
+                       bytes_at(received_->data, 0, mine.size() * element_bytes_));
     transfers_.send(channel_, partner, bytes(source_, other));
   }
 
   void finish_halving() {
     const Range mine = halves(segments_.size() - 1).first;
-    add_values(precision_, mine.size(), bytes(source_, mine).data(), received_->data, bytes(output_, mine).data());
+    add_values(precision_, mine.size(), bytes(source_, mine).data(), received_->data,
+               bytes(output_, mine).data());
     source_ = output_;
     segments_.push_back(mine);
   }
@@ -117,11 +119,13 @@ bool tree_halving_fits(int num_ranks, index_t num_leaves) {
   }
   // [first of rank a, last of rank b)
   const auto span = [&](int a, int b) {
-    return Range{leaves_of(a, num_ranks, num_leaves).begin, leaves_of(b, num_ranks, num_leaves).end};
+    return Range{leaves_of(a, num_ranks, num_leaves).begin,
+                 leaves_of(b, num_ranks, num_leaves).end};
   };
   for (int d = 1; d < num_ranks; d *= 2) {
     for (int rank = 0; rank < num_ranks; rank += 2 * d) {
-      if (!reduce_tree::are_children(span(rank, rank + d - 1), span(rank + d, rank + 2 * d - 1), num_leaves)) {
+      if (!reduce_tree::are_children(span(rank, rank + d - 1), span(rank + d, rank + 2 * d - 1),
+                                     num_leaves)) {
         return false;
       }
     }

@@ -1,6 +1,7 @@
 // All-reduce by the tree for short vectors: one round instead of two.
 //
-//   every rank: sends its P nodes, whole, to all others; then pushes all nodes of ranks 0, 1, .., N-1
+//   every rank: sends its P nodes, whole, to all others; then pushes all nodes of ranks 0, 1, ..,
+//   N-1
 //
 // Sent by rank r: (N-1) * P_r vectors.
 #include <cstring>
@@ -32,7 +33,8 @@ class TreeSmall final : public CollectiveTask {
     index_t position = 0;
     for (const void* node : what.inputs) {
       if (vector_bytes_ == 0) break;
-      std::memcpy(bytes_of_rank(channel.rank()).data() + position, node, static_cast<std::size_t>(vector_bytes_));
+      std::memcpy(bytes_of_rank(channel.rank()).data() + position, node,
+                  static_cast<std::size_t>(vector_bytes_));
       std::memcpy(sent_->data + position, node, static_cast<std::size_t>(vector_bytes_));
       position += vector_bytes_;
     }
@@ -53,7 +55,9 @@ class TreeSmall final : public CollectiveTask {
     return sends_.done(channel_);
   }
 
-  int waiting_for() const override { return is_folded_ ? sends_.waiting_for() : receives_.waiting_for(); }
+  int waiting_for() const override {
+    return is_folded_ ? sends_.waiting_for() : receives_.waiting_for();
+  }
 
  private:
   std::vector<Range> nodes_of(int rank) const {

@@ -5,7 +5,8 @@
 
 namespace weft {
 
-Waiter::Waiter(const WaitOptions& options) : options_(options), begin_(Clock::now()), nap_(options.first_nap) {}
+Waiter::Waiter(const WaitOptions& options)
+    : options_(options), begin_(Clock::now()), nap_(options.first_nap) {}
 
 bool Waiter::pause() {
   const int pauses = num_pauses_++;

@@ -1,5 +1,6 @@
-// How a rank waits for its peers: the one policy that everything in comm uses. It must be fast where
-// every rank has a core and still fair where twelve ranks share two. It knows nothing of messages.
+// How a rank waits for its peers: the one policy that everything in comm uses. It must be fast
+// where every rank has a core and still fair where twelve ranks share two. It knows nothing of
+// messages.
 #pragma once
 
 #include <chrono>

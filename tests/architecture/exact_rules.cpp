@@ -1,6 +1,7 @@
 // Rules of exact mode that text can show (EXACT sections 4.1, 4.2, 4.4 and 7.12): order of sums,
 // libm, contraction, flags.
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

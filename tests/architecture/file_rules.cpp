@@ -1,6 +1,5 @@
 // Rules about single files and folders: how they open, how long they are, what they are called.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "tests/architecture/rules.hpp"

@@ -58,9 +58,10 @@ inline CrossEntropy softmax_cross_entropy(const Matrix& logits, const std::vecto
 inline std::vector<double> mean_weights(const std::vector<bool>& real) {
   const auto num_real = std::count(real.begin(), real.end(), true);
   expect(num_real > 0, "mean_weights: no real sample");
-  std::vector<double> weights;
-  for (const bool is_real : real)
-    weights.push_back(is_real ? 1.0 / static_cast<double>(num_real) : 0.0);
+  std::vector<double> weights(real.size(), 0.0);
+  for (std::size_t i = 0; i < real.size(); ++i) {
+    if (real[i]) weights[i] = 1.0 / static_cast<double>(num_real);
+  }
   return weights;
 }
 

@@ -1,5 +1,5 @@
-// The battery on MPI, started by apps/launch.sh: the exit code is the verdict. No test framework: its
-// assertions say nothing about the other ranks.
+// The battery on MPI, started by apps/launch.sh: the exit code is the verdict. No test framework:
+// its assertions say nothing about the other ranks.
 #include <cstdio>
 #include <exception>
 

@@ -24,7 +24,9 @@ std::vector<int> all_ranks(const Transport& transport) {
   return ranks;
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 // The error that body throws.
 template <class Body>
@@ -51,7 +53,8 @@ TEST_CASE("a rank that throws releases the others within a second, and its cause
         throw Error(ExitCode::data, "the disk is gone");
       }
       const Error error = error_of([&] { comm.barrier(); });
-      num_released += error.code() == ExitCode::peer && contains(error.what(), "rank 2: the disk is gone") &&
+      num_released += error.code() == ExitCode::peer &&
+                      contains(error.what(), "rank 2: the disk is gone") &&
                       contains(error.what(), "barrier");
     });
   };
@@ -63,11 +66,13 @@ TEST_CASE("a rank that throws releases the others within a second, and its cause
 }
 
 TEST_CASE("exceptions that are no Errors come out as they are") {
-  REQUIRE_THROWS_AS(run_ranks(3, [](Transport& transport) {
-                      Communicator comm(transport, nullptr, "world", 0, all_ranks(transport));
-                      if (transport.rank() == 1) throw std::out_of_range("nine");
-                      comm.barrier();
-                    }),
+  REQUIRE_THROWS_AS(run_ranks(3,
+                              [](Transport& transport) {
+                                Communicator comm(transport, nullptr, "world", 0,
+                                                  all_ranks(transport));
+                                if (transport.rank() == 1) throw std::out_of_range("nine");
+                                comm.barrier();
+                              }),
                     std::out_of_range);
 }
 
@@ -116,14 +121,17 @@ TEST_CASE("records that contradict themselves are refused before any message") {
       const Error error = error_of([&] { comm.start({"wrong", record}).wait(); });
       if (!contains(error.what(), part) || !contains(error.what(), "wrong")) throw error;
     };
-    refuse(AllReduce{Precision::f32, Order::tree, 3, 8, {v.data(), v.data(), v.data()}, v.data()}, "nodes");
+    refuse(AllReduce{Precision::f32, Order::tree, 3, 8, {v.data(), v.data(), v.data()}, v.data()},
+           "nodes");
     refuse(AllReduce{Precision::f32, Order::any, 0, 8, {}, v.data()}, "inputs");
     refuse(AllReduce{Precision::f32, Order::tree, 0, 8, {v.data()}, v.data()}, "leaves");
     refuse(AllReduce{Precision::f32, Order::tree, 2, 8, {nullptr}, v.data()}, "null");
     refuse(AllReduce{Precision::f32, Order::tree, 2, 8, {v.data()}, nullptr}, "null");
     refuse(ReduceScatter{Precision::f32, Order::tree, 2, 8, {0, 8}, {v.data()}, v.data()}, "cuts");
-    refuse(ReduceScatter{Precision::f32, Order::tree, 2, 8, {0, 9, 8}, {v.data()}, v.data()}, "cuts");
-    refuse(ReduceScatter{Precision::f32, Order::tree, 2, 8, {0, 4, 7}, {v.data()}, v.data()}, "cuts");
+    refuse(ReduceScatter{Precision::f32, Order::tree, 2, 8, {0, 9, 8}, {v.data()}, v.data()},
+           "cuts");
+    refuse(ReduceScatter{Precision::f32, Order::tree, 2, 8, {0, 4, 7}, {v.data()}, v.data()},
+           "cuts");
     refuse(AllGather{{}, v.data(), v.data()}, "cuts");
     refuse(Broadcast{2, 4, v.data()}, "root");
     comm.force(Algorithm::ring);
@@ -133,9 +141,25 @@ TEST_CASE("records that contradict themselves are refused before any message") {
   });
 }
 
+TEST_CASE("calls are compared on demand: equal sizes under different names are found") {
+  std::atomic<int> num_found{0};
+  run_ranks(3, [&](Transport& transport) {
+    Communicator comm(transport, nullptr, "dp", 0, all_ranks(transport));
+    comm.verify_calls(true);
+    comm.barrier();
+    int value = 7;
+    const std::string name = transport.rank() == 1 ? "loss" : "norm";
+    const Error error = error_of([&] { comm.start({name, Broadcast{0, 4, &value}}).wait(); });
+    num_found += contains(error.what(), "'loss'") && contains(error.what(), "'norm'");
+  });
+  REQUIRE(num_found == 3);
+}
+
 TEST_CASE("a rank that is not in a group cannot make it") {
   run_ranks(2, [](Transport& transport) {
-    if (error_of([&] { Communicator(transport, nullptr, "dp", 0, {1 - transport.rank()}); }).code() != ExitCode::failed) {
+    if (error_of([&] {
+          Communicator(transport, nullptr, "dp", 0, {1 - transport.rank()});
+        }).code() != ExitCode::failed) {
       throw std::runtime_error("made");
     }
   });

@@ -21,7 +21,8 @@ TEST_CASE("a mesh's picture") {
 
 TEST_CASE("ranks and coordinates are inverse for all orders") {
   const std::vector<MeshAxis> axes = {{"tp", 2}, {"dp", 3}, {"pp", 4}};
-  const auto order = GENERATE(as<std::string>{}, "tp,dp,pp", "tp,pp,dp", "dp,tp,pp", "dp, pp, tp", "pp,tp,dp", "pp,dp,tp");
+  const auto order = GENERATE(as<std::string>{}, "tp,dp,pp", "tp,pp,dp", "dp,tp,pp", "dp, pp, tp",
+                              "pp,tp,dp", "pp,dp,tp");
   const MeshShape shape(axes, order);
   for (int rank = 0; rank < 24; ++rank) {
     const auto place = shape.coordinates(rank);
@@ -51,9 +52,13 @@ TEST_CASE("a mesh has a communicator per axis") {
     const auto along_tp = mesh.axis("tp").all_gather_strings("names", mine);
     const auto along_dp = mesh.axis("dp").all_gather_strings("names", mine);
     const auto all = mesh.world().all_gather_strings("names", mine);
-    bool right = all.size() == 6 && along_tp.size() == 2 && along_dp.size() == 3 && mesh.size("dp") == 3;
-    for (int t = 0; t < 2; ++t) right = right && along_tp[static_cast<std::size_t>(t)] == std::to_string(t) + mine[1];
-    for (int d = 0; d < 3; ++d) right = right && along_dp[static_cast<std::size_t>(d)] == mine.substr(0, 1) + std::to_string(d);
+    bool right =
+        all.size() == 6 && along_tp.size() == 2 && along_dp.size() == 3 && mesh.size("dp") == 3;
+    for (int t = 0; t < 2; ++t)
+      right = right && along_tp[static_cast<std::size_t>(t)] == std::to_string(t) + mine[1];
+    for (int d = 0; d < 3; ++d)
+      right =
+          right && along_dp[static_cast<std::size_t>(d)] == mine.substr(0, 1) + std::to_string(d);
     num_right += right;
   });
   REQUIRE(num_right == 6);
@@ -71,7 +76,8 @@ TEST_CASE("meshes that do not fit are refused with a reason") {
     }
     return std::string();
   };
-  REQUIRE(refused({{"tp", 2}, {"dp", 3}}, "tp,dp") == "the mesh tp 2 x dp 3 needs 6 ranks, but 1 were started");
+  REQUIRE(refused({{"tp", 2}, {"dp", 3}}, "tp,dp") ==
+          "the mesh tp 2 x dp 3 needs 6 ranks, but 1 were started");
   for (const char* order : {"tp", "tp,tp", "tp,dp,pp", "tp,xx", ""}) {
     REQUIRE(refused({{"tp", 1}, {"dp", 1}}, order).find("tp,dp") != std::string::npos);
   }

@@ -1,5 +1,5 @@
-// The tree with symbolic values: a sum is the hash of its expression, so that two sums are equal only
-// if they were built alike.
+// The tree with symbolic values: a sum is the hash of its expression, so that two sums are equal
+// only if they were built alike.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -18,7 +18,9 @@ namespace {
 using Expression = std::uint64_t;
 
 Expression leaf(index_t i) { return reference::mix(static_cast<std::uint64_t>(i)); }
-Expression plus(Expression left, Expression right) { return reference::mix(left * 3 + reference::mix(right)); }
+Expression plus(Expression left, Expression right) {
+  return reference::mix(left * 3 + reference::mix(right));
+}
 Expression node(Range r) { return reference::tree(r.begin, r.end, leaf, plus); }
 
 using Stack = reduce_tree::Stack<Expression>;
@@ -63,8 +65,10 @@ TEST_CASE("blocks of leaves, cut evenly or anyhow, make one expression") {
       std::vector<index_t> even, odd;
       for (int rank = 0; rank <= num_ranks; ++rank) {
         even.push_back(rank * num_leaves / num_ranks);
-        odd.push_back(rank == 0 ? 0 : rank == num_ranks ? num_leaves
-                                                        : static_cast<index_t>(random() % static_cast<unsigned>(num_leaves + 1)));
+        odd.push_back(rank == 0 ? 0
+                      : rank == num_ranks
+                          ? num_leaves
+                          : static_cast<index_t>(random() % static_cast<unsigned>(num_leaves + 1)));
       }
       std::sort(odd.begin(), odd.end());
       check_cuts(even, num_leaves);
@@ -96,12 +100,14 @@ TEST_CASE("halving by doubled distance makes the same expression where it is all
       if (!tree_halving_fits(num_ranks, num_leaves)) continue;
       ++num_allowed;
       std::vector<Expression> held;
-      for (int rank = 0; rank < num_ranks; ++rank) held.push_back(node(part_of(rank, num_ranks, num_leaves)));
+      for (int rank = 0; rank < num_ranks; ++rank)
+        held.push_back(node(part_of(rank, num_ranks, num_leaves)));
       for (int d = 1; d < num_ranks; d *= 2) {
         std::vector<Expression> next(held);
         for (int rank = 0; rank < num_ranks; ++rank) {
           const int low = rank & ~d;
-          next[static_cast<std::size_t>(rank)] = plus(held[static_cast<std::size_t>(low)], held[static_cast<std::size_t>(low | d)]);
+          next[static_cast<std::size_t>(rank)] =
+              plus(held[static_cast<std::size_t>(low)], held[static_cast<std::size_t>(low | d)]);
         }
         held = next;
       }
@@ -111,7 +117,8 @@ TEST_CASE("halving by doubled distance makes the same expression where it is all
   // All multiples of N by a power of two are among them.
   REQUIRE(num_allowed >= 7 + 6 + 5 + 4 - 4);
   for (const int num_ranks : {2, 4, 8, 16}) {
-    for (index_t leaves = num_ranks; leaves <= 64; leaves *= 2) REQUIRE(tree_halving_fits(num_ranks, leaves));
+    for (index_t leaves = num_ranks; leaves <= 64; leaves *= 2)
+      REQUIRE(tree_halving_fits(num_ranks, leaves));
   }
   REQUIRE_FALSE(tree_halving_fits(4, 12));
   REQUIRE_FALSE(tree_halving_fits(3, 3));
@@ -132,7 +139,9 @@ TEMPLATE_TEST_CASE("the hostile data shows any other order", "", float, double) 
     backwards += !same_bits(tree, backward_sum);
     zero_start += !same_bits(tree, TestType{0} + tree);
     // Ranks r and r + N/2 first, on N = 4 ranks.
-    const auto part = [&](index_t r) { return reference::hostile_sum<TestType>(part_of(r, 4, num_leaves), i); };
+    const auto part = [&](index_t r) {
+      return reference::hostile_sum<TestType>(part_of(r, 4, num_leaves), i);
+    };
     far_first += !same_bits(tree, (part(0) + part(2)) + (part(1) + part(3)));
   }
   CHECK(sequential > 0);
@@ -149,10 +158,13 @@ TEST_CASE("slices are cut at multiples of 16 elements") {
       REQUIRE(cuts.front() == 0);
       REQUIRE(cuts.back() == count);
       for (int rank = 0; rank < num_ranks; ++rank) {
-        const index_t size = cuts[static_cast<std::size_t>(rank) + 1] - cuts[static_cast<std::size_t>(rank)];
+        const index_t size =
+            cuts[static_cast<std::size_t>(rank) + 1] - cuts[static_cast<std::size_t>(rank)];
         REQUIRE(size >= 0);
         REQUIRE(size <= count / num_ranks + 32);
-        REQUIRE(cuts[static_cast<std::size_t>(rank)] % 16 * (cuts[static_cast<std::size_t>(rank)] - count) == 0);
+        REQUIRE(cuts[static_cast<std::size_t>(rank)] % 16 *
+                    (cuts[static_cast<std::size_t>(rank)] - count) ==
+                0);
       }
     }
   }

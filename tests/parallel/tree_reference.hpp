@@ -1,5 +1,5 @@
-// The tree of EXACT section 2 written down a second time, as the recursion itself, and the data that
-// shows any other order. Uses nothing of core/reduce_tree.
+// The tree of EXACT section 2 written down a second time, as the recursion itself, and the data
+// that shows any other order. Uses nothing of core/reduce_tree.
 #pragma once
 
 #include <bit>
@@ -47,11 +47,12 @@ inline std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The hostile data repeats itself after so many elements, so that long vectors cost little to check.
+// The hostile data repeats itself after so many elements, so that long vectors cost little to
+// check.
 inline constexpr index_t hostile_period = 61;
 
-// Element i of a leaf: values that absorb, cancel or vanish when added in another order. Element 0 is
-// -0 in all leaves: a sum that starts from 0 gives +0.
+// Element i of a leaf: values that absorb, cancel or vanish when added in another order. Element 0
+// is -0 in all leaves: a sum that starts from 0 gives +0.
 template <class T>
 T hostile_value(index_t leaf, index_t i) {
   i %= hostile_period;
@@ -69,15 +70,17 @@ T hostile_value(index_t leaf, index_t i) {
 
 template <class T>
 T hostile_sum(Range leaves, index_t i) {
-  return tree(leaves.begin, leaves.end, [i](index_t leaf) { return hostile_value<T>(leaf, i); },
-              [](T left, T right) { return left + right; });
+  return tree(
+      leaves.begin, leaves.end, [i](index_t leaf) { return hostile_value<T>(leaf, i); },
+      [](T left, T right) { return left + right; });
 }
 
 template <class T>
 std::vector<T> hostile_sums(Range leaves, index_t count) {
   std::vector<T> sums;
   for (index_t i = 0; i < count; ++i) {
-    sums.push_back(i < hostile_period ? hostile_sum<T>(leaves, i) : sums[static_cast<std::size_t>(i - hostile_period)]);
+    sums.push_back(i < hostile_period ? hostile_sum<T>(leaves, i)
+                                      : sums[static_cast<std::size_t>(i - hostile_period)]);
   }
   return sums;
 }

@@ -1,0 +1,105 @@
+// The price of exact mode: step times of the same plan in exact and in fast mode, on one rank, taken
+// alternately step by step in one process, so that the machine's moods meet both alike. Fast mode has
+// one piece and one lane; exact mode has S pieces and R lanes.
+//
+//   bench_exact_price [HIDDEN [LAYERS [STEPS [MICRO]]]]
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/trainer.hpp"
+#include "core/kernels/gemm.hpp"
+#include "core/kokkos_session.hpp"
+#include "io/synthetic_cifar10.hpp"
+#include "parallel/comm/local_transport.hpp"
+
+namespace {
+
+using namespace weft;
+using Clock = std::chrono::steady_clock;
+
+struct Sizes {
+  index_t hidden = 768;
+  index_t layers = 2;
+  index_t steps = 30;
+  index_t micro = 128;
+  index_t microbatches = 8;  // of a global batch
+};
+
+Plan plan_of(const Sizes& sizes, NumericsMode mode, index_t shards, index_t lanes) {
+  Plan plan;
+  plan.name = "exact-price";
+  plan.task.train = 4000;
+  plan.task.validation = 1000;
+  plan.model.layers = sizes.layers;
+  plan.model.hidden = sizes.hidden;
+  plan.batch.micro = sizes.micro;
+  plan.batch.global = sizes.micro * sizes.microbatches;
+  plan.numerics.mode = mode;
+  plan.numerics.shards = shards;
+  plan.numerics.lanes = lanes;
+  plan.optimizer.lr = 1e-4;
+  plan.optimizer.clip_norm = 1.0;
+  plan.run.steps = sizes.steps + 2;
+  return plan;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double step_ms(Trainer& trainer) {
+  const auto begin = Clock::now();
+  trainer.step();
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Sizes sizes;
+  index_t* const arguments[] = {&sizes.hidden, &sizes.layers, &sizes.steps, &sizes.micro};
+  for (int i = 1; i < argc && i <= 4; ++i) *arguments[i - 1] = std::atol(argv[i]);
+
+  const std::string folder = (std::filesystem::temp_directory_path() / "weft-exact-price-cifar10").string();
+  if (!std::filesystem::exists(folder + "/test_batch.bin")) make_synthetic_cifar10(folder, {.rows_per_file = 1000});
+  const Cifar10 data(folder);
+  const Split split = make_split(data.num_samples(Cifar10::Part::training), 4000, 1000, 7);
+  const KokkosSession kokkos(1);
+  LocalWorld world(1);
+  const std::unique_ptr<Transport> transport = world.make_transport(0);
+
+  fmt::print("{}; hidden {}, {} blocks, {} microbatches of {}, AdamW, clipping; {} steps each, one rank\n",
+             kernels::blas_text(), sizes.hidden, sizes.layers, sizes.microbatches, sizes.micro, sizes.steps);
+  fmt::print("{:>6} {:>6} {:>14} {:>14} {:>8} {:>16}\n", "shards", "lanes", "exact, ms", "fast, ms", "price",
+             "spread of ratio");
+  for (const index_t lanes : {1, 4}) {
+    for (const index_t shards : {1, 2, 4, 8, 12}) {
+      Trainer exact(plan_of(sizes, NumericsMode::exact, shards, lanes), data, split, *transport);
+      Trainer fast(plan_of(sizes, NumericsMode::fast, shards, lanes), data, split, *transport);
+      std::vector<double> exact_ms, fast_ms, ratios;
+      for (index_t step = 0; step < sizes.steps + 2; ++step) {
+        const double e = step_ms(exact), f = step_ms(fast);
+        if (step < 2) continue;  // first touch of the memory
+        exact_ms.push_back(e);
+        fast_ms.push_back(f);
+        ratios.push_back(e / f);
+      }
+      std::sort(ratios.begin(), ratios.end());
+      fmt::print("{:>6} {:>6} {:>14.2f} {:>14.2f} {:>7.1f}% {:>7.3f} - {:.3f}\n", shards, lanes, median(exact_ms),
+                 median(fast_ms), (median(ratios) - 1.0) * 100.0, ratios[ratios.size() / 4],
+                 ratios[ratios.size() * 3 / 4]);
+      std::fflush(stdout);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,168 @@
+// What a user gets for a mistake: one message from one rank that says what was expected, what was
+// found and what to change; the right exit code; every rank gone; nothing overwritten.
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/weft_process.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using weft::test::ProcessResult;
+
+const std::string plan = WEFT_PLANS "/cifar10-mlp.toml";
+
+std::string data() {
+  const std::string folder = WEFT_TEST_FOLDER "/small-cifar10";
+  if (!fs::exists(folder + "/test_batch.bin")) {
+    REQUIRE(weft::test::run_weft("data make cifar10 " + folder + " --rows 200").exit_code == 0);
+  }
+  return folder;
+}
+
+std::string small_run() {
+  return " --set 'task.split={train=900,validation=100,seed=7}' --set run.steps=3 --run " +
+         weft::test::fresh_folder("run") + "/it ";
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+// Four ranks with `arguments`: `code`, one message that has all of `parts`, soon.
+void require_message(const std::string& arguments, int code, const std::vector<std::string>& parts) {
+  const ProcessResult result = weft::test::run_weft_ranks(4, "train " + arguments);
+  INFO(arguments << "\n" << result.text);
+  CHECK(result.exit_code == code);
+  CHECK(count(result.text, "weft: ") == 1);
+  for (const std::string& part : parts) {
+    INFO("expected: " << part);
+    CHECK(result.text.find(part) != std::string::npos);
+  }
+  CHECK(result.seconds < 20.0);  // "within seconds", on a machine with fewer cores than ranks
+}
+
+const std::string four_ranks = " --set layout.tp=2 --set layout.dp=2 ";
+
+}  // namespace
+
+TEST_CASE("no data folder") {
+  require_message(plan + four_ranks + small_run() + " --data /nonexistent/cifar10", 5,
+                  {"/nonexistent/cifar10", "weft data make cifar10"});
+}
+
+TEST_CASE("a data file that is missing, cut short in a row, or cut at a row's end") {
+  const std::string folder = weft::test::fresh_folder("damaged");
+  fs::copy(data(), folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  const std::string arguments = plan + four_ranks + " --data " + folder;
+
+  fs::resize_file(folder + "/data_batch_3.bin", 200 * 3073 - 5);
+  require_message(arguments + small_run(), 5, {"data_batch_3.bin", "3073"});
+  fs::resize_file(folder + "/data_batch_3.bin", 199 * 3073);
+  require_message(arguments + small_run(), 5, {"data_batch_3.bin", "199", "200"});
+  fs::remove(folder + "/data_batch_3.bin");
+  require_message(arguments + small_run(), 5, {"data_batch_3.bin"});
+}
+
+TEST_CASE("a label that is no class, met while training") {
+  const std::string folder = weft::test::fresh_folder("damaged");
+  fs::copy(data(), folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  for (int file = 1; file <= 5; ++file) {
+    std::fstream rows(folder + "/data_batch_" + std::to_string(file) + ".bin", std::ios::in | std::ios::out | std::ios::binary);
+    for (int row = 0; row < 200; ++row) {
+      rows.seekp(row * 3073);
+      rows.put('\x63');
+    }
+  }
+  const ProcessResult result =
+      weft::test::run_weft_ranks(4, "train " + plan + four_ranks + small_run() + " --data " + folder);
+  INFO(result.text);
+  CHECK(result.exit_code == 5);
+  CHECK(result.text.find("99") != std::string::npos);
+  CHECK(result.seconds < 20.0);
+}
+
+TEST_CASE("a misspelt key, and two faults at once") {
+  const std::string folder = weft::test::fresh_folder("plans");
+  std::ofstream(folder + "/wrong.toml") << std::ifstream(plan).rdbuf() << "\n[laiout]\ntp = 2\n";
+  require_message(folder + "/wrong.toml" + small_run() + " --data " + data(), 2, {"laiout", "layout", "wrong.toml:"});
+  require_message(plan + small_run() + " --set batch.globl=64 --set model.hiden=3 --data " + data(), 2,
+                  {"batch.globl", "batch.global", "model.hiden", "model.hidden"});
+}
+
+TEST_CASE("a batch that does not divide, a width that does not fit, a key of a later version") {
+  const std::string end = four_ranks + small_run() + " --data " + data();
+  require_message(plan + end + " --set batch.global=100", 2, {"batch.global", "100", "128"});
+  require_message(plan + end + " --set numerics.shards=5", 2, {"numerics.shards", "5", "768"});
+  require_message(plan + end + " --set layout.pp=2", 2, {"layout.pp", "not in this version"});
+}
+
+TEST_CASE("more ranks than the plan can use, and another number than the layout's product") {
+  const std::string end = small_run() + " --data " + data();
+  require_message(plan + end + " --set layout.tp=8", 2, {"layout.tp", "8", "4"});
+  require_message(plan + end, 2, {"4 ranks", "tp"});
+  require_message(plan + end + " --set layout.tp=2", 2, {"4 ranks"});
+}
+
+TEST_CASE("a run folder that holds a run is left as it is") {
+  const std::string run = weft::test::fresh_folder("kept") + "/it";
+  const std::string arguments = "train " + plan + " --set 'task.split={train=900,validation=100,seed=7}' --set run.steps=3" +
+                                " --data " + data() + " --run " + run;
+  REQUIRE(weft::test::run_weft(arguments).exit_code == 0);
+  const auto written = fs::last_write_time(run + "/summary.json");
+  const ProcessResult again = weft::test::run_weft(arguments);
+  INFO(again.text);
+  CHECK(again.exit_code == 2);
+  CHECK(again.text.find(run) != std::string::npos);
+  CHECK(fs::last_write_time(run + "/summary.json") == written);
+}
+
+TEST_CASE("a split that the set is too small for") {
+  require_message(plan + four_ranks + " --set run.steps=3 --run " + weft::test::fresh_folder("run") + "/it --data " + data(), 2,
+                  {"45000", "1000"});
+}
+
+TEST_CASE("a loss that is not finite stops before the update, on all ranks") {
+  require_message(plan + four_ranks + small_run() + " --set optimizer.lr=1e30 --set optimizer.clip_norm=0 --set 'optimizer.schedule={kind=\"constant\"}' --data " + data(),
+                  1, {"step", "optimizer.lr"});
+}
+
+TEST_CASE("a killed rank ends the run") {
+  const std::string run = weft::test::fresh_folder("killed") + "/it";
+  const ProcessResult result = weft::test::run_shell(
+      WEFT_LAUNCHER " 4 " WEFT_PROGRAM " train " + plan + four_ranks + " --run " + run + " --data " + data() +
+      " --set 'task.split={train=900,validation=100,seed=7}' --set run.steps=1000000 & launcher=$!; "
+      "until [ -s " + run + "/run.jsonl ]; do sleep 0.1; kill -0 $launcher || exit 99; done; "
+      "kill -9 $(ps -o pid= --ppid $launcher | tail -1); wait $launcher");
+  INFO(result.text);
+  CHECK(result.exit_code != 0);
+  CHECK(result.exit_code != 99);
+  CHECK(result.seconds < 30.0);
+  // What was written until then is whole lines.
+  std::ifstream lines(run + "/run.jsonl");
+  std::string line;
+  std::size_t read = 0;
+  while (std::getline(lines, line)) {
+    CHECK_NOTHROW(nlohmann::json::parse(line));
+    ++read;
+  }
+  CHECK(read > 0);
+}
+
+TEST_CASE("usage errors of the command line") {
+  CHECK(weft::test::run_weft("trian").exit_code == 2);
+  CHECK(weft::test::run_weft("train").exit_code == 2);
+  CHECK(weft::test::run_weft("train /nonexistent.toml").exit_code == 2);
+  CHECK(weft::test::run_weft("data make mnist /tmp/x").exit_code == 2);
+  CHECK(weft::test::run_weft("--help").exit_code == 0);
+  CHECK(weft::test::run_weft("--version").exit_code == 0);
+  const ProcessResult check = weft::test::run_weft("check " + plan + " --json --ranks 1");
+  CHECK(check.exit_code == 0);
+  CHECK(check.json().is_object());
+  CHECK(weft::test::run_weft("check " + plan + " --ranks 3").exit_code == 2);
+}

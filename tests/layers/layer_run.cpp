@@ -1,0 +1,248 @@
+#include "tests/layers/layer_run.hpp"
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <stdexcept>
+
+#include "core/hash.hpp"
+#include "tests/core/shard_values.hpp"
+
+namespace weft::testing {
+
+namespace {
+
+// A tensor as one rank holds it.
+struct Part {
+  ShardSpec spec;
+  Floats local;
+};
+
+struct RankOutcome {
+  std::vector<Part> y, dx;
+  std::map<std::string, Part> gradients;
+};
+
+Floats floats_of(const LayerCase& what, const std::string& name, index_t n) {
+  const std::uint64_t seed = hash64(name) + what.seed;
+  const auto size = static_cast<std::size_t>(n);
+  return what.hostile ? hostile_floats(size, seed) : random_floats(size, seed);
+}
+
+Part copy_of(const ShardSpec& spec, const float* local) {
+  Part part{spec, Floats(static_cast<std::size_t>(spec.local_elements()))};
+  // Of gaps nothing is promised, so they are not even read.
+  for_each_held(spec, [&](index_t, index_t at) {
+    part.local[static_cast<std::size_t>(at)] = local[at];
+  });
+  return part;
+}
+
+Activation activation_of(Context& context, const ShardSpec& spec, const Floats& global) {
+  Activation x{spec, Tensor(context.arena, MemoryKind::activations, {spec.local_elements()})};
+  scatter(spec, global, x.data.data());
+  return x;
+}
+
+ShardSpec spec_of(const LayerCase& what, const TensorParallel& tp, index_t features, bool is_cut) {
+  const Shape shape{what.num_rows, features};
+  if (!is_cut) return ShardSpec::replicated(shape);
+  return ShardSpec::cut(shape, 1, features, tp.num_pieces(), tp.owned());
+}
+
+// Microbatches [0, num_microbatches) as one lane; what goes in is that of `what`.
+void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& out) {
+  const auto count = static_cast<std::size_t>(what.num_microbatches);
+  std::vector<Saved> saved(count);
+  const auto pass_of = [&](std::size_t m) {
+    return Pass{.step = LayerCase::step,
+                .first_sample = what.first_sample + static_cast<index_t>(m) * what.num_rows,
+                .num_rows = what.num_rows,
+                .first_of_lane = m == 0};
+  };
+  for (std::size_t m = 0; m < count; ++m) {
+    const auto index = static_cast<index_t>(m);
+    const Activation x =
+        activation_of(rank.context, spec_of(what, rank.tp, what.in_features, what.input_is_cut),
+                      input_of(what, index));
+    const Activation y = layer.forward(rank.context, x, saved[m], pass_of(m));
+    out.y.push_back(copy_of(y.spec, y.data.data()));
+    const Activation dy = activation_of(rank.context, y.spec, output_gradient_of(what, index));
+    const Activation dx = layer.backward_input(rank.context, dy, saved[m], pass_of(m));
+    if (what.has_input_gradient) out.dx.push_back(copy_of(dx.spec, dx.data.data()));
+    if (what.has_input_gradient != static_cast<bool>(dx.data)) {
+      throw std::runtime_error("gradient of the input");
+    }
+    if (!what.weights_last) layer.backward_weight(rank.context, saved[m], pass_of(m));
+  }
+  for (std::size_t m = 0; what.weights_last && m < count; ++m) {
+    layer.backward_weight(rank.context, saved[m], pass_of(m));
+  }
+}
+
+RankOutcome run_rank(const LayerCase& what, TpRank& rank) {
+  ParameterSet parameters;
+  const auto layer = what.make(parameters, rank.tp);
+  parameters.allocate(rank.context);
+  // Gradients begin as what is never right.
+  Floats gradients(static_cast<std::size_t>(parameters.flat_elements()), NAN);
+  parameters.clear_gaps(gradients.data());
+  parameters.bind_gradients(gradients.data());
+  for (const auto& p : parameters.all()) {
+    scatter(p->spec, parameter_of(what, p->name, p->spec.global().num_elements()), p->value);
+    if (p->partials) {
+      const index_t n = rank.context.numerics.num_token_blocks * p->spec.local_elements();
+      std::fill_n(p->partials, n, NAN);
+    }
+  }
+
+  RankOutcome out;
+  const auto end_lane = [&] {
+    for (const auto& p : parameters.all()) parameters.fold_partials(rank.context, *p);
+  };
+  if (what.lane_before) {
+    LayerCase other = what;
+    other.seed += 1000;
+    RankOutcome ignored;
+    run_lane(other, rank, *layer, ignored);
+    end_lane();
+  }
+  run_lane(what, rank, *layer, out);
+  end_lane();
+  for (const auto& p : parameters.all()) out.gradients[p->name] = copy_of(p->spec, p->gradient);
+  return out;
+}
+
+// Adds a rank's part to the whole; copies must be equal.
+void merge(const std::string& name, const Part& part, bool is_first, Floats& global) {
+  Floats whole = is_first ? Floats(static_cast<std::size_t>(part.spec.global().num_elements()))
+                          : global;
+  gather(part.spec, part.local.data(), whole);
+  if (!is_first && part.spec.is_replicated()) {
+    const std::string fault = bit_difference(whole, global);
+    if (!fault.empty()) throw std::runtime_error(name + ": copies differ: " + fault);
+  }
+  global = std::move(whole);
+}
+
+oracle::Matrix matrix_of(const Floats& values, index_t rows, index_t cols) {
+  return {static_cast<std::size_t>(rows), static_cast<std::size_t>(cols),
+          {values.begin(), values.end()}};
+}
+
+}  // namespace
+
+Floats input_of(const LayerCase& what, index_t microbatch) {
+  return floats_of(what, "x" + std::to_string(microbatch), what.num_rows * what.in_features);
+}
+
+Floats output_gradient_of(const LayerCase& what, index_t microbatch) {
+  Floats dy =
+      floats_of(what, "dy" + std::to_string(microbatch), what.num_rows * what.out_features);
+  for (index_t i = 0; i < what.num_rows * what.out_features; ++i) {
+    const index_t feature = i % what.out_features;
+    if (feature >= what.out_features - what.pads) dy[static_cast<std::size_t>(i)] = 0.0f;
+  }
+  return dy;
+}
+
+Floats parameter_of(const LayerCase& what, const std::string& name, index_t num_elements) {
+  return floats_of(what, name, num_elements);
+}
+
+LayerOutcome run_layer(const LayerCase& what, const RankGroup& group) {
+  std::vector<RankOutcome> ranks(static_cast<std::size_t>(group.tp));
+  run_group(group, [&](TpRank& rank) {
+    ranks[static_cast<std::size_t>(rank.axis.rank())] = run_rank(what, rank);
+  });
+  LayerOutcome out;
+  const RankOutcome& any = ranks.front();
+  out.y.resize(any.y.size());
+  out.dx.resize(any.dx.size());
+  for (const RankOutcome& rank : ranks) {
+    const bool is_first = &rank == &any;
+    for (std::size_t m = 0; m < rank.y.size(); ++m) merge("y", rank.y[m], is_first, out.y[m]);
+    for (std::size_t m = 0; m < rank.dx.size(); ++m) merge("dx", rank.dx[m], is_first, out.dx[m]);
+    for (const auto& [name, part] : rank.gradients) {
+      merge(name, part, is_first, out.gradients[name]);
+    }
+  }
+  return out;
+}
+
+std::string difference(const LayerOutcome& got, const LayerOutcome& expected) {
+  if (got.y.size() != expected.y.size() || got.dx.size() != expected.dx.size() ||
+      got.gradients.size() != expected.gradients.size()) {
+    return "numbers of tensors";
+  }
+  std::string all;
+  const auto compare = [&](const std::string& name, const Floats& a, const Floats& b) {
+    const std::string fault = bit_difference(a, b);
+    if (!fault.empty()) all += name + ": " + fault + "; ";
+  };
+  for (std::size_t m = 0; m < got.y.size(); ++m) compare("y", got.y[m], expected.y[m]);
+  for (std::size_t m = 0; m < got.dx.size(); ++m) compare("dx", got.dx[m], expected.dx[m]);
+  for (const auto& [name, gradient] : got.gradients) {
+    compare("d " + name, gradient, expected.gradients.at(name));
+  }
+  return all;
+}
+
+oracle::Matrix oracle_parameter(const LayerCase& what, const std::string& name, index_t rows,
+                                index_t cols) {
+  const index_t num_elements = rows > 0 ? rows * cols : cols;
+  const Floats values = parameter_of(what, name, num_elements);
+  if (rows == 0) return oracle::Matrix::vector({values.begin(), values.end()});
+  return matrix_of(values, rows, cols);
+}
+
+std::string difference_from_oracle(const std::string& name, const Floats& got,
+                                   const oracle::Matrix& expected, double bound,
+                                   double* largest_deviation) {
+  if (got.size() != expected.size()) return name + ": sizes; ";
+  double largest = std::numeric_limits<double>::min();
+  for (const double value : expected.values) largest = std::max(largest, std::abs(value));
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double error = std::abs(static_cast<double>(got[i]) - expected[i]) / largest;
+    if (largest_deviation) *largest_deviation = std::max(*largest_deviation, error);
+    if (!(error <= bound)) {
+      return name + ": element " + std::to_string(i) + " is " + std::to_string(got[i]) + ", not " +
+             std::to_string(expected[i]) + "; ";
+    }
+  }
+  return "";
+}
+
+std::string difference_from_oracle(const LayerCase& what, const LayerOutcome& got,
+                                   const Oracle& oracle, double bound) {
+  std::string all;
+  oracle::NamedMatrices gradients;
+  const index_t valid_out = what.out_features - what.pads;
+  const auto without_pads = [&](const Floats& y) {
+    Floats valid;
+    for (index_t i = 0; i < what.num_rows * what.out_features; ++i) {
+      if (i % what.out_features < valid_out) valid.push_back(y[static_cast<std::size_t>(i)]);
+    }
+    return valid;
+  };
+  for (std::size_t m = 0; m < got.y.size(); ++m) {
+    const auto index = static_cast<index_t>(m);
+    const LayerTruth truth =
+        oracle(matrix_of(input_of(what, index), what.num_rows, what.in_features),
+               matrix_of(without_pads(output_gradient_of(what, index)), what.num_rows, valid_out),
+               index);
+    all += difference_from_oracle("y", without_pads(got.y[m]), truth.y, bound);
+    if (what.has_input_gradient) all += difference_from_oracle("dx", got.dx[m], truth.dx, bound);
+    for (const auto& [name, gradient] : truth.gradients) {
+      const auto [sum, is_new] = gradients.try_emplace(name, gradient);
+      for (std::size_t i = 0; !is_new && i < gradient.size(); ++i) sum->second[i] += gradient[i];
+    }
+  }
+  if (gradients.size() != got.gradients.size()) all += "number of gradients; ";
+  for (const auto& [name, gradient] : gradients) {
+    all += difference_from_oracle("d " + name, got.gradients.at(name), gradient, bound);
+  }
+  return all;
+}
+
+}  // namespace weft::testing

@@ -1,0 +1,59 @@
+// Tensor-parallel ranks as threads, each with what a layer is handed: a context, an axis, pieces.
+// A group of one runs on the calling thread, so that it may use several threads of its own.
+#pragma once
+
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "core/context.hpp"
+#include "parallel/comm/communicator.hpp"
+#include "parallel/comm/local_transport.hpp"
+#include "parallel/tensor/tensor_parallel.hpp"
+
+namespace weft::testing {
+
+struct RankGroup {
+  index_t shards = 1;
+  int tp = 1;
+  int threads = 1;  // of a group of one
+  std::uint64_t seed = 77;
+};
+
+struct TpRank {
+  Context context;
+  Communicator axis;
+  TensorParallel tp;
+
+  TpRank(const RankGroup& group, Transport& transport)
+      : context(group.threads, {.num_pieces = group.shards,
+                                .num_token_blocks = group.shards,
+                                .seed = group.seed}),
+        axis(transport, &context.trace, "tp", 1, all_ranks(transport.size())),
+        tp(axis, group.shards, Order::tree) {}
+
+ private:
+  static std::vector<int> all_ranks(int size) {
+    std::vector<int> ranks(static_cast<std::size_t>(size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
+};
+
+// Catch2's assertions are for one thread: `body` throws, or leaves what is to be looked at in a
+// place of its rank's own.
+inline void run_group(const RankGroup& group, const std::function<void(TpRank&)>& body) {
+  const auto run = [&](Transport& transport) {
+    TpRank rank(group, transport);
+    body(rank);
+  };
+  if (group.tp > 1) {
+    run_ranks(group.tp, run);
+  } else {
+    const LocalWorld world(1);
+    const auto transport = world.make_transport(0);
+    run(*transport);
+  }
+}
+
+}  // namespace weft::testing
