@@ -75,7 +75,8 @@ Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Tran
   model_ = std::make_unique<StageModel>(make_mlp_classifier(model_of(plan_), parameters_, tp_));
   parameters_.allocate(context_);
   optimizer_ = make_optimizer(context_, parameters_, plan_.optimizer);
-  grad_sync_ = std::make_unique<GradSync>(parameters_, mesh_.axis("dp"), plan_.num_lanes(), order_of(plan_));
+  grad_sync_ = std::make_unique<GradSync>(parameters_, mesh_.axis("dp"), plan_.num_lanes(),
+                                          plan_.microbatches_per_lane(), order_of(plan_));
   global_norm_ = std::make_unique<GlobalNorm>(context_, parameters_);
   check_machine();
 }
@@ -125,8 +126,9 @@ std::vector<LossSums> Trainer::run_lanes(const HostBatch& batch) {
       const Trace::Span span(&context_.trace, Activity::backward, "backward");
       context_.arena.set_phase(Phase::backward);
       const bool completes_lane = m + 1 == per_lane;
-      model_->backward(context_, state, pass, completes_lane ? [&](const Parameter& p) { grad_sync_->ready(context_, p); }
-                                                             : StageModel::Ready{});
+      model_->backward(context_, state, pass, [&](const Parameter& parameter, index_t shard) {
+        if (completes_lane) grad_sync_->ready(context_, parameter, shard);
+      });
     }
     grad_sync_->end_lane(context_);
   }

@@ -58,6 +58,16 @@ void ParameterSet::bind_gradients(float* flat) {
   for (const auto& p : parameters_) p->gradient = flat + p->offset;
 }
 
+void ParameterSet::bind_gradients_to_one(float* shared) {
+  for (const auto& p : parameters_) p->gradient = shared;
+}
+
+index_t ParameterSet::largest_elements() const {
+  index_t largest = 0;
+  for (const auto& p : parameters_) largest = std::max(largest, p->spec.local_elements());
+  return largest;
+}
+
 void ParameterSet::clear_gaps(float* flat) const {
   for (const Range& gap : gaps_) fill_zero(flat + gap.begin, gap.size() * index_t{sizeof(float)});
 }

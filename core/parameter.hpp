@@ -59,6 +59,10 @@ class ParameterSet {
 
   // Points every parameter's gradient into `flat`, flat_elements() long.
   void bind_gradients(float* flat);
+  // Points them all to the start of `shared`, largest_elements() long: for gradients that are used up
+  // as soon as they are ready.
+  void bind_gradients_to_one(float* shared);
+  index_t largest_elements() const;
   // Sets to 0 what no layer writes: the gaps behind blocks, in a new block of gradients.
   void clear_gaps(float* flat) const;
   // Folds the token-block accumulators of `parameter`, if it has them, into its bound gradient: the

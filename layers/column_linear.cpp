@@ -48,18 +48,17 @@ Activation ColumnLinear::backward_input(Context& context, const Activation& dy, 
   return {ShardSpec::replicated({t, in_features_}), std::move(dx)};
 }
 
-void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& pass) {
+void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) {
   const Activation& x = saved.kept[0];
   const Activation& dy = saved.kept[1];
   const bool accumulate = !pass.first_of_lane;
-  std::vector<kernels::GemmCall> calls;
-  for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    calls.push_back(weight_product(pass.num_rows, dy.spec.piece(s).size(), in_features_, dy.piece(s), x.data.data(),
-                                   weight_.gradient_of(s), accumulate));
-  }
-  kernels::gemm_batch(context, calls);
+  weight_products_by_piece(context, weight_, ready, [&](index_t s) {
+    return weight_product(pass.num_rows, dy.spec.piece(s).size(), in_features_, dy.piece(s), x.data.data(),
+                          weight_.gradient_of(s), accumulate);
+  });
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
     kernels::sum_rows(context, dy.piece(s), pass.num_rows, dy.spec.piece(s).size(), bias_.gradient_of(s), accumulate);
+    ready(bias_, s);
   }
 }
 

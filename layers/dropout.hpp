@@ -14,7 +14,7 @@ class Dropout final : public Layer {
 
   Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) override;
   Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) override;
-  void backward_weight(Context&, Saved&, const Pass&) override {}
+  void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
   Cost cost(index_t) const override { return {}; }
 
  private:

@@ -6,6 +6,7 @@
 // logical shard (core/shard_spec.hpp).
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/context.hpp"
@@ -57,6 +58,10 @@ struct Cost {
   }
 };
 
+// Called by a layer inside backward_weight once the gradient of a parameter's piece is complete for
+// this microbatch, while it is still in cache. Afterwards its memory may serve another parameter.
+using GradientReady = std::function<void(const Parameter& parameter, index_t shard)>;
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -65,8 +70,9 @@ class Layer {
   virtual Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) = 0;
   // The gradient of x from that of y. Keeps in `saved` what backward_weight needs.
   virtual Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) = 0;
-  // Adds to the parameters' gradients (begins them where pass.first_of_lane). After backward_input.
-  virtual void backward_weight(Context& context, Saved& saved, const Pass& pass) = 0;
+  // Adds to the parameters' gradients (begins them where pass.first_of_lane) and says which are ready.
+  // After backward_input.
+  virtual void backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) = 0;
 
   virtual std::vector<Parameter*> parameters() { return {}; }
   // `num_rows` rows a microbatch. Local.

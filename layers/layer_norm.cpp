@@ -75,13 +75,15 @@ Activation LayerNorm::backward_input(Context& context, const Activation& dy, Sav
   return dx;
 }
 
-void LayerNorm::backward_weight(Context& context, Saved& saved, const Pass& pass) {
+void LayerNorm::backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) {
   const index_t blocks = context.numerics.num_token_blocks;
   const bool accumulate = !pass.first_of_lane;
   kernels::sum_token_blocks(context, saved.kept[0].data.data(), pass.num_rows, num_features_, blocks, gain_.partials,
                             accumulate);
+  ready(gain_, 0);
   kernels::sum_token_blocks(context, saved.kept[1].data.data(), pass.num_rows, num_features_, blocks, bias_.partials,
                             accumulate);
+  ready(bias_, 0);
 }
 
 Cost LayerNorm::cost(index_t num_rows) const {

@@ -1,5 +1,7 @@
 #include "layers/linear_pieces.hpp"
 
+#include <algorithm>
+
 namespace weft {
 
 kernels::GemmCall forward_product(index_t t, index_t n, index_t k, const float* x, const float* w, float* y) {
@@ -23,6 +25,20 @@ kernels::GemmCall weight_product(index_t t, index_t n, index_t k, const float* d
           .beta = accumulate ? 1.0f : 0.0f,
           .c = dw,
           .ldc = k};
+}
+
+void weight_products_by_piece(Context& context, const Parameter& weight, const GradientReady& ready,
+                              const std::function<kernels::GemmCall(index_t piece)>& product) {
+  const Range owned = weight.spec.owned();
+  const index_t wave = context.device.num_threads();
+  std::vector<kernels::GemmCall> calls;
+  for (index_t first = owned.begin; first < owned.end; first += wave) {
+    const index_t end = std::min(first + wave, owned.end);
+    calls.clear();
+    for (index_t s = first; s < end; ++s) calls.push_back(product(s));
+    kernels::gemm_batch(context, calls);
+    for (index_t s = first; s < end; ++s) ready(weight, s);
+  }
 }
 
 }  // namespace weft

@@ -17,4 +17,9 @@ kernels::GemmCall input_product(index_t t, index_t n, index_t k, const float* dy
 kernels::GemmCall weight_product(index_t t, index_t n, index_t k, const float* dy, const float* x, float* dw,
                                  bool accumulate);
 
+// Runs product(s) for each owned piece s of `weight`, one per thread at a time, and says of each that
+// it is ready before the next ones push it out of cache.
+void weight_products_by_piece(Context& context, const Parameter& weight, const GradientReady& ready,
+                              const std::function<kernels::GemmCall(index_t piece)>& product);
+
 }  // namespace weft

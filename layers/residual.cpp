@@ -27,8 +27,8 @@ Activation Residual::backward_input(Context& context, const Activation& dy, Save
   return sum(context, dy, dx);
 }
 
-void Residual::backward_weight(Context& context, Saved& saved, const Pass& pass) {
-  for (std::size_t i = chain_.size(); i-- > 0;) chain_[i]->backward_weight(context, saved.inner[i], pass);
+void Residual::backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) {
+  for (std::size_t i = chain_.size(); i-- > 0;) chain_[i]->backward_weight(context, saved.inner[i], pass, ready);
 }
 
 std::vector<Parameter*> Residual::parameters() {

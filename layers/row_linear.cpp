@@ -46,18 +46,17 @@ Activation RowLinear::backward_input(Context& context, const Activation& dy, Sav
   return dx;
 }
 
-void RowLinear::backward_weight(Context& context, Saved& saved, const Pass& pass) {
+void RowLinear::backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) {
   const Activation& x = saved.kept[0];
   const Activation& dy = saved.kept[1];
   const bool accumulate = !pass.first_of_lane;
-  std::vector<kernels::GemmCall> calls;
-  for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    calls.push_back(weight_product(pass.num_rows, out_features_, x.spec.piece(s).size(), dy.data.data(), x.piece(s),
-                                   weight_.gradient_of(s), accumulate));
-  }
-  kernels::gemm_batch(context, calls);
+  weight_products_by_piece(context, weight_, ready, [&](index_t s) {
+    return weight_product(pass.num_rows, out_features_, x.spec.piece(s).size(), dy.data.data(), x.piece(s),
+                          weight_.gradient_of(s), accumulate);
+  });
   kernels::sum_token_blocks(context, dy.data.data(), pass.num_rows, out_features_, context.numerics.num_token_blocks,
                             bias_.partials, accumulate);
+  ready(bias_, 0);
 }
 
 Cost RowLinear::cost(index_t num_rows) const {

@@ -18,7 +18,7 @@ class RowLinear final : public Layer {
 
   Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) override;
   Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) override;
-  void backward_weight(Context& context, Saved& saved, const Pass& pass) override;
+  void backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) override;
   std::vector<Parameter*> parameters() override { return {&weight_, &bias_}; }
   Cost cost(index_t num_rows) const override;
   std::vector<kernels::GemmCall> products(index_t num_rows) const override;

@@ -17,14 +17,12 @@ LossSums StageModel::forward(Context& context, const Microbatch& batch, State* s
   return loss_.forward(context, y, batch.labels, batch.weights, batch.scale, state ? &state->gradient : nullptr);
 }
 
-void StageModel::backward(Context& context, State& state, const Pass& pass, const Ready& ready) {
+void StageModel::backward(Context& context, State& state, const Pass& pass, const GradientReady& ready) {
   Activation dy = std::move(state.gradient);
   for (std::size_t i = layers_.size(); i-- > 0;) {
     dy = layers_[i]->backward_input(context, dy, state.saved[i], pass);
-    layers_[i]->backward_weight(context, state.saved[i], pass);
+    layers_[i]->backward_weight(context, state.saved[i], pass, ready);
     state.saved[i].clear();
-    if (!ready) continue;
-    for (const Parameter* parameter : layers_[i]->parameters()) ready(*parameter);
   }
 }
 

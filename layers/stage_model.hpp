@@ -33,10 +33,8 @@ class StageModel {
   // Collective over tp. Where `state` is null nothing is kept: evaluation.
   LossSums forward(Context& context, const Microbatch& batch, State* state, const Pass& pass);
 
-  // Collective over tp. `ready(parameter)` is called for each parameter once its gradient of this
-  // microbatch is complete, last layer first; may be empty.
-  using Ready = std::function<void(const Parameter&)>;
-  void backward(Context& context, State& state, const Pass& pass, const Ready& ready);
+  // Collective over tp. `ready` hears of each piece of each parameter, last layer first.
+  void backward(Context& context, State& state, const Pass& pass, const GradientReady& ready);
 
   Cost cost(index_t num_rows) const;
   std::vector<kernels::GemmCall> products(index_t num_rows) const;

@@ -14,6 +14,36 @@ void add(Context& context, const float* a, const float* b, float* out, index_t n
   context.device.parallel_for("weft/add", n, KOKKOS_LAMBDA(index_t i) { out[i] = a[i] + b[i]; });
 }
 
+namespace {
+
+// One pass over a chain of `Count` lefts; the value stays in a register.
+template <int Count>
+void add_short_chain(Context& context, const float* leaf, float* const* lefts, index_t n) {
+  struct {
+    float* left[Count];
+  } chain;
+  for (int c = 0; c < Count; ++c) chain.left[c] = lefts[c];
+  context.device.parallel_for("weft/add_chain", n, KOKKOS_LAMBDA(index_t i) {
+    float sum = leaf[i];
+    for (int c = 0; c < Count; ++c) sum = chain.left[c][i] + sum;
+    chain.left[Count - 1][i] = sum;
+  });
+}
+
+}  // namespace
+
+void add_chain(Context& context, const float* leaf, std::span<float* const> lefts, index_t n) {
+  const float* sum = leaf;
+  while (!lefts.empty()) {
+    const std::size_t count = lefts.size() < 3 ? lefts.size() : 3;
+    if (count == 1) add_short_chain<1>(context, sum, lefts.data(), n);
+    if (count == 2) add_short_chain<2>(context, sum, lefts.data(), n);
+    if (count == 3) add_short_chain<3>(context, sum, lefts.data(), n);
+    sum = lefts[count - 1];
+    lefts = lefts.subspan(count);
+  }
+}
+
 void gelu(Context& context, const float* x, float* y, index_t n) {
   context.device.parallel_for("weft/gelu", n, KOKKOS_LAMBDA(index_t i) { y[i] = math::gelu(x[i]); });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/context.hpp"
 
@@ -11,6 +12,10 @@ namespace weft::kernels {
 void copy(Context& context, const float* from, float* to, index_t n);
 // out = a + b
 void add(Context& context, const float* a, const float* b, float* out, index_t n);
+
+// lefts[last] = lefts[last] + (... + (lefts[1] + (lefts[0] + leaf))): a leaf and the nodes it merges with,
+// innermost first, in one pass over memory. The other lefts are used up.
+void add_chain(Context& context, const float* leaf, std::span<float* const> lefts, index_t n);
 
 // y = gelu(x)
 void gelu(Context& context, const float* x, float* y, index_t n);

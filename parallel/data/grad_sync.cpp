@@ -7,10 +7,12 @@
 
 namespace weft {
 
-GradSync::GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes, Order order)
+GradSync::GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes, index_t microbatches_per_lane,
+                   Order order)
     : parameters_(parameters),
       dp_(dp),
       num_lanes_(num_lanes),
+      microbatches_per_lane_(microbatches_per_lane),
       order_(order),
       lanes_(part_of(dp.rank(), dp.size(), num_lanes)),
       nodes_(num_lanes) {}
@@ -18,10 +20,6 @@ GradSync::GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes
 void GradSync::begin_lane(Context& context, index_t lane) {
   assert(lanes_.contains(lane) && lane_ < 0);
   lane_ = lane;
-  lane_gradient_ = Tensor(context.arena, MemoryKind::gradients, {parameters_.flat_elements()});
-  parameters_.clear_gaps(lane_gradient_.data());
-  parameters_.bind_gradients(lane_gradient_.data());
-
   // The merges that pushing this lane will cause: known now, the same for every parameter.
   merges_.clear();
   Range node{lane, lane + 1};
@@ -30,18 +28,24 @@ void GradSync::begin_lane(Context& context, index_t lane) {
     merges_.push_back(left->value.data());
     node.begin = left->range.begin;
   }
+
+  if (!merges_.empty() && microbatches_per_lane_ == 1) {
+    lane_gradient_ = Tensor(context.arena, MemoryKind::gradients, {parameters_.largest_elements()});
+    parameters_.bind_gradients_to_one(lane_gradient_.data());
+  } else {
+    lane_gradient_ = Tensor(context.arena, MemoryKind::gradients, {parameters_.flat_elements()});
+    parameters_.clear_gaps(lane_gradient_.data());
+    parameters_.bind_gradients(lane_gradient_.data());
+  }
 }
 
-void GradSync::ready(Context& context, const Parameter& parameter) {
+void GradSync::ready(Context& context, const Parameter& parameter, index_t shard) {
   parameters_.fold_partials(context, parameter);
-  // left + (its left neighbour's sum so far), from the lane outwards; the sum ends in the leftmost.
-  const float* sum = lane_gradient_.data() + parameter.offset;
-  const index_t n = parameter.spec.local_elements();
-  for (float* left : merges_) {
-    float* into = left + parameter.offset;
-    kernels::add(context, into, sum, into, n);
-    sum = into;
-  }
+  if (merges_.empty()) return;
+  const index_t at = parameter.offset + parameter.spec.offset(shard);
+  std::vector<float*> lefts;
+  for (float* flat : merges_) lefts.push_back(flat + at);
+  kernels::add_chain(context, parameter.gradient_of(shard), lefts, parameter.spec.block(shard).num_elements());
 }
 
 void GradSync::end_lane(Context&) {

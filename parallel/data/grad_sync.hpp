@@ -5,8 +5,9 @@
 //   -> lanes of this rank folded by the tree over lanes                   (here, ready())
 //   -> nodes of all ranks to the root, over dp                            (here, finish())
 //
-// Lanes come in index order, each whole before the next. A parameter is folded as soon as it is
-// complete for the lane, while its gradient is still in cache.
+// Lanes come in index order, each whole before the next. A piece of a parameter is folded as soon as
+// it is complete for the lane, while its gradient is still in cache; a lane of one microbatch that
+// merges with its left neighbours at once needs no block of its own, only room for one parameter.
 #pragma once
 
 #include <vector>
@@ -22,15 +23,15 @@ class GradSync {
  public:
   // `num_lanes`: of the plan, of which this rank owns part_of(dp rank). `order`: Order::any needs one
   // lane a rank.
-  GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes, Order order);
+  GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes, index_t microbatches_per_lane, Order order);
 
   Range lanes() const { return lanes_; }
 
   // Local. Binds the parameters' gradients to the lane's own memory.
   void begin_lane(Context& context, index_t lane);
-  // Local. `parameter` has its gradient from the last microbatch of the lane.
-  void ready(Context& context, const Parameter& parameter);
-  // Local. Every parameter was ready once.
+  // Local. Piece `shard` of `parameter` has its gradient from the last microbatch of the lane.
+  void ready(Context& context, const Parameter& parameter, index_t shard);
+  // Local. Every piece of every parameter was ready once.
   void end_lane(Context& context);
 
   // Collective over dp. Afterwards the parameters' gradients are those of the whole step.
@@ -42,11 +43,12 @@ class GradSync {
   ParameterSet& parameters_;
   Communicator& dp_;
   index_t num_lanes_;
+  index_t microbatches_per_lane_;
   Order order_;
   Range lanes_;
   index_t lane_ = -1;
   Tensor lane_gradient_;
-  // The nodes that the lane under way will be merged with, innermost first.
+  // Flat blocks of the nodes that the lane under way will be merged with, innermost first.
   std::vector<float*> merges_;
   reduce_tree::Stack<Tensor> nodes_;
 };
