@@ -14,23 +14,21 @@ namespace {
 
 constexpr index_t bytes_per_element = 4;  // f32, the only dtype so far
 
-ParameterShape whole(std::string name, index_t length) {
-  return {.name = std::move(name), .split_length = length, .stored_length = length};
-}
+ParameterShape whole(std::string name, index_t length) { return {.name = std::move(name), .global = {length}}; }
 
-ParameterShape split(std::string name, index_t width, index_t length) {
-  return {std::move(name), width, length, length, true};
+ParameterShape split(std::string name, const Shape& global, int dim) {
+  return {.name = std::move(name), .global = global, .dim = dim, .padded = global[dim]};
 }
 
 void add_block(std::vector<ParameterShape>& shapes, const Plan& plan, index_t layer) {
   const index_t hidden = plan.model.hidden;
   const index_t feed_forward = plan.feed_forward();
-  const std::string block = fmt::format("blocks.{}.", layer);
+  const std::string block = fmt::format("block.{}.", layer);
   shapes.push_back(whole(block + "norm.gain", hidden));
   shapes.push_back(whole(block + "norm.bias", hidden));
-  shapes.push_back(split(block + "up.weight", hidden, feed_forward));
-  shapes.push_back(split(block + "up.bias", 1, feed_forward));
-  shapes.push_back(split(block + "down.weight", hidden, feed_forward));
+  shapes.push_back(split(block + "up.weight", {feed_forward, hidden}, 0));
+  shapes.push_back(split(block + "up.bias", {feed_forward}, 0));
+  shapes.push_back(split(block + "down.weight", {hidden, feed_forward}, 1));
   shapes.push_back(whole(block + "down.bias", hidden));
 }
 
@@ -40,15 +38,20 @@ std::vector<ParameterShape> parameter_shapes(const Plan& plan) {
   const SampleShape sample = sample_shape(plan.task);
   const index_t hidden = plan.model.hidden;
   std::vector<ParameterShape> shapes;
-  shapes.push_back(split("stem.weight", hidden, sample.features));
+  shapes.push_back(split("stem.weight", {hidden, sample.features}, 1));
   shapes.push_back(whole("stem.bias", hidden));
   for (index_t layer = 0; layer < plan.model.layers; ++layer) add_block(shapes, plan, layer);
-  shapes.push_back(whole("norm.gain", hidden));
-  shapes.push_back(whole("norm.bias", hidden));
-  const index_t padded = round_up(sample.classes, plan.num_pieces());
-  shapes.push_back({"head.weight", hidden, sample.classes, padded, true});
-  shapes.push_back({"head.bias", 1, sample.classes, padded, true});
+  shapes.push_back(whole("final_norm.gain", hidden));
+  shapes.push_back(whole("final_norm.bias", hidden));
+  const index_t padded = round_up(sample.classes, plan.numerics.shards);
+  shapes.push_back({"head.weight", {sample.classes, hidden}, 0, padded});
+  shapes.push_back({"head.bias", {sample.classes}, 0, padded});
   return shapes;
+}
+
+ShardSpec ParameterShape::spec(const Plan& plan, index_t tp_rank) const {
+  if (!is_split()) return ShardSpec::replicated(global);
+  return ShardSpec::cut(global, dim, padded, plan.num_pieces(), plan.pieces_of(tp_rank));
 }
 
 index_t num_parameters(const Plan& plan) {
@@ -57,36 +60,60 @@ index_t num_parameters(const Plan& plan) {
   return sum;
 }
 
-LocalElements local_elements(const ParameterShape& shape, const Plan& plan, index_t tp_rank) {
-  if (!shape.is_split) return {shape.num_elements(), shape.num_elements()};
-  // Pieces are consecutive, and so are the indices in them.
-  const Range pieces = plan.pieces_of(tp_rank);
-  const index_t begin = part_of(pieces.begin, plan.num_pieces(), shape.stored_length).begin;
-  const index_t end = part_of(pieces.end - 1, plan.num_pieces(), shape.stored_length).end;
-  const Range real = intersection({begin, end}, {0, shape.split_length});
-  return {real.size() * shape.width, (end - begin) * shape.width};
-}
-
 LocalElements local_parameters(const Plan& plan, index_t tp_rank) {
   LocalElements sum;
   for (const ParameterShape& shape : parameter_shapes(plan)) {
-    const LocalElements local = local_elements(shape, plan, tp_rank);
-    sum.real += local.real;
-    sum.stored += local.stored;
+    const ShardSpec spec = shape.spec(plan, tp_rank);
+    sum.real += spec.held_elements();
+    sum.stored += spec.local_elements();
   }
   return sum;
 }
 
-index_t gradient_copies(const Plan& plan, index_t dp_rank) {
-  return reduce_tree::peak_nodes(plan.lanes_of(dp_rank), plan.num_lanes());
+namespace {
+
+// What GradSync holds while it folds the lanes of a rank.
+struct LaneMemory {
+  index_t copies = 0;             // of the whole local gradient
+  bool shares_one_block = false;  // some lane has room for one parameter only
+};
+
+LaneMemory lane_memory(const Plan& plan, index_t dp_rank) {
+  LaneMemory memory;
+  index_t before = 0;
+  reduce_tree::Stack<int> nodes(plan.num_lanes());
+  const Range lanes = plan.lanes_of(dp_rank);
+  for (index_t lane = lanes.begin; lane < lanes.end; ++lane) {
+    nodes.push({lane, lane + 1}, 0, [](int, int) { return 0; });
+    const auto after = static_cast<index_t>(nodes.nodes().size());
+    const bool merges = after <= before;
+    const bool has_own = !merges || plan.microbatches_per_lane() > 1;
+    if (!has_own) memory.shares_one_block = true;
+    memory.copies = std::max(memory.copies, before + (has_own ? 1 : 0));
+    before = after;
+  }
+  return memory;
 }
+
+}  // namespace
+
+index_t gradient_copies(const Plan& plan, index_t dp_rank) { return lane_memory(plan, dp_rank).copies; }
 
 RankMemory rank_memory(const Plan& plan, index_t tp_rank, index_t dp_rank) {
   const index_t bytes = local_parameters(plan, tp_rank).stored * bytes_per_element;
   const index_t sgd_copies = plan.optimizer.momentum > 0 ? 1 : 0;
   const index_t state_copies = plan.optimizer.kind == "adamw" ? 2 : sgd_copies;
+  const index_t token_blocks = plan.numerics.mode == NumericsMode::exact ? plan.numerics.shards : 1;
+  index_t largest = 0, accumulators = 0;
+  for (const ParameterShape& shape : parameter_shapes(plan)) {
+    const index_t stored = shape.spec(plan, tp_rank).local_elements();
+    largest = std::max(largest, stored);
+    if (!shape.is_split()) accumulators += token_blocks * stored;
+  }
+  const LaneMemory lanes = lane_memory(plan, dp_rank);
+  const index_t extra = accumulators + (lanes.shares_one_block ? largest : 0);
   return {.parameter_bytes = bytes,
-          .gradient_bytes = bytes * gradient_copies(plan, dp_rank),
+          .gradient_bytes = bytes * lanes.copies + extra * bytes_per_element,
           .optimizer_bytes = bytes * state_copies};
 }
 

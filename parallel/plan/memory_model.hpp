@@ -7,47 +7,48 @@
 #include <string>
 #include <vector>
 
+#include "core/shape.hpp"
+#include "core/shard_spec.hpp"
 #include "parallel/plan/plan.hpp"
 
 namespace weft {
 
-// One parameter of the model. Split parameters are cut along `split_length` in the plan's pieces by
-// the range rule; each index along it holds `width` elements.
+// One parameter of the model: its name, its shape without pads, and how it is cut over tp.
 struct ParameterShape {
   std::string name;
-  index_t width = 1;
-  index_t split_length = 1;   // without pads
-  index_t stored_length = 1;  // with pads: classes, rounded up to a multiple of the pieces
-  bool is_split = false;      // else every tp rank holds all of it
+  Shape global;
+  int dim = -1;        // the dim that is cut in the plan's pieces; -1: every tp rank holds all of it
+  index_t padded = 0;  // extent of that dim with pads: classes, rounded up to a multiple of shards
 
-  index_t num_elements() const { return width * split_length; }
+  index_t num_elements() const { return global.num_elements(); }
+  bool is_split() const { return dim >= 0; }
+  // What a tp rank holds of it; the layers' own parameters have the same specs (a test compares).
+  ShardSpec spec(const Plan& plan, index_t tp_rank) const;
 };
 
 // All parameters, with H = hidden, F = H x mlp_ratio, D features and C classes of the data set:
 //   stem         weight [H, D] split over D; bias [H]
 //   each block   norm gain, bias [H]; up weight [F, H], bias [F] split over F;
 //                down weight [H, F] split over F; bias [H]
-//   final norm   gain, bias [H]
+//   final_norm   gain, bias [H]
 //   head         weight [C, H], bias [C] split over C
 std::vector<ParameterShape> parameter_shapes(const Plan& plan);
 
 // Sum of num_elements(): HD + H + layers x (2H + FH + F + HF + H) + 2H + CH + C. No pads.
 index_t num_parameters(const Plan& plan);
 
-// Elements of one parameter on a tp rank: without pads, and as stored.
+// Elements of all parameters on a tp rank: without pads, and as stored, with pads and the gaps that
+// align each piece (core/shard_spec.hpp).
 struct LocalElements {
   index_t real = 0;
   index_t stored = 0;
 };
-LocalElements local_elements(const ParameterShape& shape, const Plan& plan, index_t tp_rank);
-
-// The same for all parameters together.
 LocalElements local_parameters(const Plan& plan, index_t tp_rank);
 
 // With n stored elements on the rank, 4 bytes each:
 //   parameters   4n
-//   gradients    4n x the most tree nodes alive while the rank folds its lanes
-//                (reduce_tree::peak_nodes): the lane that is computed, and the nodes before it
+//   gradients    4n x gradient_copies, 4 x the largest parameter where a lane needs no copy of its
+//                own, and the token-block accumulators: 4 x shards x the elements of what is not split
 //   optimizer    4n x 2 for adamw (two moments), x 1 for sgd with momentum, x 0 without
 struct RankMemory {
   index_t parameter_bytes = 0;
@@ -57,7 +58,9 @@ struct RankMemory {
 };
 RankMemory rank_memory(const Plan& plan, index_t tp_rank, index_t dp_rank);
 
-// Most gradients of the whole local model that the rank holds at once: peak_nodes of its lanes.
+// Most gradients of the whole local model that the rank holds at once while it folds its lanes: the
+// nodes before a lane, and the lane's own. A lane of one microbatch that merges with its left neighbour
+// has none of its own (parallel/data/grad_sync.hpp).
 index_t gradient_copies(const Plan& plan, index_t dp_rank);
 
 // Bytes that the rank sends per step to sum gradients over dp = N: reduce-scatter P_r (N-1)/N 4n,

@@ -32,9 +32,10 @@ TEST_CASE("what one of two tp ranks holds, by hand") {
   // Split: stem weight 1536*2, up 2*2+2, down 2*2, head classes 0..5 of 12 (10 and two pads).
   // Whole: stem bias 2, norm 4, down bias 2, final norm 4.
   CHECK(local_parameters(plan, 0).real == 3072 + 6 + 4 + 6 * 3 + 12);
-  CHECK(local_parameters(plan, 0).stored == 3072 + 6 + 4 + 6 * 3 + 12);
+  // As stored each piece begins on a multiple of 64 elements; the small ones take 64 each.
+  CHECK(local_parameters(plan, 0).stored == 3072 + 6 * 64 + 6 * 64 + 4 * 64);
   CHECK(local_parameters(plan, 1).real == 3072 + 6 + 4 + 4 * 3 + 12);
-  CHECK(local_parameters(plan, 1).stored == 3072 + 6 + 4 + 6 * 3 + 12);
+  CHECK(local_parameters(plan, 1).stored == 3072 + 6 * 64 + 6 * 64 + 4 * 64);
 }
 
 TEST_CASE("split parameters add up over any tp") {
@@ -44,27 +45,42 @@ TEST_CASE("split parameters add up over any tp") {
     plan.layout.tp = tp;
     for (const ParameterShape& shape : parameter_shapes(plan)) {
       index_t sum = 0;
-      for (index_t rank = 0; rank < tp; ++rank) sum += local_elements(shape, plan, rank).real;
-      CHECK(sum == shape.num_elements() * (shape.is_split ? 1 : tp));
+      for (index_t rank = 0; rank < tp; ++rank) sum += shape.spec(plan, rank).held_elements();
+      CHECK(sum == shape.num_elements() * (shape.is_split() ? 1 : tp));
     }
   }
 }
 
 TEST_CASE("bytes by kind") {
   Plan plan = sample_plan();
+  REQUIRE(plan.microbatches_per_lane() == 2);
   const index_t n = local_parameters(plan, 0).stored;
+  // Not split, each padded to a multiple of 64: stem bias, two norms and biases of H a block, final norm.
+  const index_t padded_hidden = round_up(plan.model.hidden, 64);
+  const index_t accumulators = plan.numerics.shards * padded_hidden * (1 + 3 * plan.model.layers + 2);
   // One rank, four lanes: the lane being computed on top of the nodes [0,2) and 2: three at once.
   CHECK(gradient_copies(plan, 0) == 3);
   CHECK(rank_memory(plan, 0, 0).parameter_bytes == 4 * n);
-  CHECK(rank_memory(plan, 0, 0).gradient_bytes == 12 * n);
+  CHECK(rank_memory(plan, 0, 0).gradient_bytes == 12 * n + 4 * accumulators);
   CHECK(rank_memory(plan, 0, 0).optimizer_bytes == 8 * n);
-  CHECK(rank_memory(plan, 0, 0).total_bytes() == 24 * n);
+  CHECK(rank_memory(plan, 0, 0).total_bytes() == 24 * n + 4 * accumulators);
   plan.layout.dp = 4;
   CHECK(gradient_copies(plan, 3) == 1);
   plan.optimizer.kind = "sgd";
   CHECK(rank_memory(plan, 0, 0).optimizer_bytes == 0);
   plan.optimizer.momentum = 0.9;
   CHECK(rank_memory(plan, 0, 0).optimizer_bytes == 4 * n);
+}
+
+TEST_CASE("a lane of one microbatch needs no copy of its own where it merges at once") {
+  Plan plan = sample_plan();
+  plan.batch.micro *= 2;
+  REQUIRE(plan.microbatches_per_lane() == 1);
+  // Lanes 0 and 2 begin nodes, 1 and 3 are added to them: two copies, and room for the stem's weight.
+  CHECK(gradient_copies(plan, 0) == 2);
+  const index_t n = local_parameters(plan, 0).stored;
+  const index_t accumulators = plan.numerics.shards * round_up(plan.model.hidden, 64) * (1 + 3 * plan.model.layers + 2);
+  CHECK(rank_memory(plan, 0, 0).gradient_bytes == 4 * (2 * n + accumulators + plan.model.hidden * 3072));
 }
 
 TEST_CASE("bytes sent for gradients") {
