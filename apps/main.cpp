@@ -2,8 +2,10 @@
 // message and an exit code.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -72,6 +74,17 @@ int run_train(const CommandLine& line, int* argc, char*** argv) {
   }
 }
 
+// OpenMP's threads spin at each kernel's end, by default for milliseconds. With more threads than
+// cores, as when ranks share a node, each kernel then waits for the scheduler: steps take minutes. How
+// long they spin is read from the environment before main() runs, so the program starts itself once
+// more with a short time (some 25 us, then they sleep). Who has set it keeps it.
+void start_with_short_spins(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
+  setenv("GOMP_SPINCOUNT", "500", 1);
+  setenv("KMP_BLOCKTIME", "0", 0);
+  execv("/proc/self/exe", argv);  // returns only where it fails: then the threads spin longer
+}
+
 int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** argv) {
   if (app.got_subcommand("train")) return run_train(line, argc, argv);
   if (app.got_subcommand("check")) {
@@ -91,6 +104,7 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
 }
 
 int main(int argc, char** argv) {
+  start_with_short_spins(argv);
   CommandLine line;
   CLI::App app("weft trains neural networks on grids of processes (tensor x data parallel), and the\n"
                "result does not depend on the grid.\n", "weft");

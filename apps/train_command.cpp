@@ -73,7 +73,7 @@ class TrainJob {
   }
 
  private:
-  static constexpr std::uint16_t start_group = 1000;  // not one of the mesh's
+  static constexpr std::uint16_t start_group = 60;  // not one of the mesh's
 
   static std::vector<int> all_ranks(int size) {
     std::vector<int> ranks;

@@ -67,7 +67,8 @@ Tensor piece_records(Context& context, const Activation& logits, const Tensor& l
         }
       }
       if (!classes.empty()) {
-        const float max = record.max;
+        // Where all are -inf, the sum is 0, as that of pads; -inf - -inf would make it NaN.
+        const float max = record.max > minus_infinity ? record.max : 0.0f;
         record.sum = kernels::sum_of<float>(classes.size(), [=](index_t c) { return math::exp(logit[c] - max); });
       }
       if (classes.contains(label[row])) record.target = logit[label[row] - classes.begin];

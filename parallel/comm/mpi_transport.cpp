@@ -71,7 +71,7 @@ class TagBits {
     check(MPI_Comm_get_attr(comm, MPI_TAG_UB, &upper_bound, &is_set), "MPI_Comm_get_attr");
     const int largest = is_set ? *upper_bound : 32767;  // what the standard promises
     const int num_bits = std::bit_width(static_cast<unsigned>(largest) + 1u) - 1;
-    sequence_bits_ = num_bits - num_bits / 3;
+    sequence_bits_ = num_bits - 2 * num_bits / 5;
     num_groups_ = 1 << (num_bits - sequence_bits_);
   }
 

@@ -26,7 +26,7 @@ inline Floats random_floats(std::size_t n, std::uint64_t seed, float low = -1.0f
 
 // Values that absorb, cancel or vanish when they are added in another order.
 inline Floats hostile_floats(std::size_t n, std::uint64_t seed) {
-  constexpr float choices[] = {1.0f,  0x1p-24f, -1.0f, 1e8f,       -1e8f,      -0.0f,
+  constexpr float choices[] = {1.0f,  0x1p-24f, -1.0f, 1e8f,      -1e8f,          -0.0f,
                                +0.0f, 3.0f,     1.0f,  0x1p-149f, -3 * 0x1p-149f, -0x1p-24f};
   std::mt19937_64 generator(seed);
   Floats values(n);

@@ -1,5 +1,5 @@
 // Copies between a whole tensor on the host and the local storage that a ShardSpec describes. Plain
-// loops over the spec's boxes: what the engine itself never does, since no rank sees a whole tensor.
+// loops over the spec's boxes: what the engine never does, since no rank sees a whole tensor.
 #pragma once
 
 #include <vector>
@@ -27,16 +27,14 @@ void for_each_held(const ShardSpec& spec, const Place& place) {
 
 template <class T>
 void scatter(const ShardSpec& spec, const std::vector<T>& global, T* local) {
-  for_each_held(spec, [&](index_t from, index_t to) {
-    local[to] = global[static_cast<std::size_t>(from)];
-  });
+  for_each_held(
+      spec, [&](index_t from, index_t to) { local[to] = global[static_cast<std::size_t>(from)]; });
 }
 
 template <class T>
 void gather(const ShardSpec& spec, const T* local, std::vector<T>& global) {
-  for_each_held(spec, [&](index_t to, index_t from) {
-    global[static_cast<std::size_t>(to)] = local[from];
-  });
+  for_each_held(
+      spec, [&](index_t to, index_t from) { global[static_cast<std::size_t>(to)] = local[from]; });
 }
 
 }  // namespace weft::testing

@@ -52,8 +52,8 @@ struct Product {
 
 float at(const Floats& values, index_t i) { return values[static_cast<std::size_t>(i)]; }
 
-// "" or the first element that is not within the bound: each of k + 1 products and sums rounds once,
-// relative to the sum of magnitudes, whatever their order.
+// "" or the first element that is not within the bound: each of k + 1 products and sums rounds
+// once, relative to the sum of magnitudes, whatever their order.
 std::string fault_of(const Product& before, const Product& after) {
   const GemmCall& call = before.call;
   for (index_t i = 0; i < call.m; ++i) {
@@ -104,7 +104,7 @@ class FlushDenormals {
 
 TEST_CASE("gemm agrees with plain loops: transposes, beta, leading dims, odd sizes", "[gemm]") {
   Context context(1, {});
-  const index_t sizes[][3] = {{1, 1, 1},   {1, 7, 3},    {5, 1, 9},    {3, 3, 1},
+  const index_t sizes[][3] = {{1, 1, 1},    {1, 7, 3},    {5, 1, 9},    {3, 3, 1},
                               {16, 16, 16}, {17, 13, 33}, {64, 10, 48}, {13, 65, 31}};
   for (const auto& [m, n, k] : sizes) {
     for (const bool transpose_a : {false, true}) {
@@ -147,7 +147,8 @@ TEST_CASE("a batch of products gives the same bits on any number of threads", "[
   };
   const Floats expected = run(1);
   for (const int threads : {1, 2, 3, 4}) {
-    for (int repeat = 0; repeat < 5; ++repeat) REQUIRE(bit_difference(run(threads), expected) == "");
+    for (int repeat = 0; repeat < 5; ++repeat)
+      REQUIRE(bit_difference(run(threads), expected) == "");
   }
 }
 
@@ -169,8 +170,8 @@ TEST_CASE("threads that flush denormals are found", "[numerics_check]") {
     CHECK_NOTHROW(check_denormals(context));
 #ifdef __SSE__
     constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x0040;
-    for (const unsigned bits : {flush_to_zero, denormals_are_zero,
-                                flush_to_zero | denormals_are_zero}) {
+    for (const unsigned bits :
+         {flush_to_zero, denormals_are_zero, flush_to_zero | denormals_are_zero}) {
       bool was_found = false;
       {
         const FlushDenormals flush(bits);

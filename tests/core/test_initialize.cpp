@@ -93,7 +93,8 @@ TEST_CASE("initial values follow the name, and constants are constant", "[kernel
   CHECK(parameters.all()[0]->partials == nullptr);
 }
 
-TEST_CASE("gaps of a gradient are cleared, and partial sums are folded by the tree", "[parameter]") {
+TEST_CASE("gaps of a gradient are cleared, and partial sums are folded by the tree",
+          "[parameter]") {
   constexpr index_t num_blocks = 6;
   Context context(1, {.num_token_blocks = num_blocks});
   ParameterSet parameters;

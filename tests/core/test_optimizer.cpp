@@ -63,9 +63,8 @@ TEST_CASE("updates agree with the oracle", "[optimizer]") {
       for (index_t step = 0; step < 10; ++step) {
         const Floats g = random_floats(n, 10 + static_cast<std::uint64_t>(step));
         std::copy(g.begin(), g.end(), gradient.begin());
-        optimizer->update(
-            context, parameters,
-            {.step = step, .learning_rate = learning_rate, .clip_factor = clip});
+        optimizer->update(context, parameters,
+                          {.step = step, .learning_rate = learning_rate, .clip_factor = clip});
         oracle::Matrix clipped(1, n, {g.begin(), g.end()});
         for (double& element : clipped.values) element *= clip;
         if (kind == Kind::adamw) {
@@ -123,9 +122,8 @@ TEST_CASE("whole range = one by one: updates", "[kernels]") {
       p.gradient = gradient.data() + begin;
       for (index_t step = 0; step < 2; ++step) {
         std::copy_n((step == 0 ? gentle : hostile).begin() + begin, n, p.gradient);
-        optimizer->update(
-            context, parameters,
-            {.step = step, .learning_rate = learning_rate, .clip_factor = clip});
+        optimizer->update(context, parameters,
+                          {.step = step, .learning_rate = learning_rate, .clip_factor = clip});
       }
       Floats out;
       for (index_t i = 0; i < n; ++i) {

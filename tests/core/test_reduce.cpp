@@ -21,9 +21,8 @@ std::vector<Real> as(const Floats& values) {
 
 template <class Real>
 Real engine_sum(const std::vector<Real>& terms) {
-  return kernels::sum_of<Real>(static_cast<index_t>(terms.size()), [&](index_t i) {
-    return terms[static_cast<std::size_t>(i)];
-  });
+  return kernels::sum_of<Real>(static_cast<index_t>(terms.size()),
+                               [&](index_t i) { return terms[static_cast<std::size_t>(i)]; });
 }
 
 Floats sequential_rows(const Floats& x, Range rows, std::size_t n) {
@@ -57,8 +56,7 @@ TEST_CASE("sum_of adds in 16-accumulator form", "[reduce]") {
       INFO("n = " << n << ", seed = " << 1000 * n + seed);
       REQUIRE(bit_difference<float>({engine_sum<float>(terms)}, {expected}) == "");
       const auto wide = as<double>(terms);
-      REQUIRE(bit_difference<double>({engine_sum<double>(wide)}, {sixteen_sum(wide)}) ==
-              "");
+      REQUIRE(bit_difference<double>({engine_sum<double>(wide)}, {sixteen_sum(wide)}) == "");
       float in_order = 0.0f;
       for (const float term : terms) in_order += term;
       other_orders_differ += in_order != expected ? 1 : 0;
@@ -84,8 +82,8 @@ TEST_CASE("sum_of by hand", "[reduce]") {
 TEST_CASE("rows are summed in sequence and begin with the first", "[reduce]") {
   for (const int threads : {1, 2, 3, 4}) {
     Context context(threads, {});
-    for (const std::size_t n : {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65},
-                                std::size_t{200}}) {
+    for (const std::size_t n :
+         {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65}, std::size_t{200}}) {
       for (const index_t rows : {0, 1, 2, 13, 40}) {
         const auto size = static_cast<std::size_t>(rows) * n;
         const Floats x = hostile_floats(size, n + size);
@@ -99,8 +97,8 @@ TEST_CASE("rows are summed in sequence and begin with the first", "[reduce]") {
         kernels::sum_rows(context, more.data(), rows, static_cast<index_t>(n), sums.data(), true);
         Floats both = x;
         both.insert(both.end(), more.begin(), more.end());
-        REQUIRE(bit_difference(sums, rows > 0 ? sequential_rows(both, {0, 2 * rows}, n)
-                                              : expected) == "");
+        REQUIRE(bit_difference(
+                    sums, rows > 0 ? sequential_rows(both, {0, 2 * rows}, n) : expected) == "");
       }
     }
   }
@@ -130,8 +128,7 @@ TEST_CASE("token blocks are the range rule over rows; empty ones are 0", "[reduc
         kernels::sum_token_blocks(context, x.data(), rows, n, blocks, sums.data(), false);
         for (index_t b = 0; b < blocks; ++b) {
           // floor(b T / S), written out.
-          const Floats block =
-              sequential_rows(x, {b * rows / blocks, (b + 1) * rows / blocks}, n);
+          const Floats block = sequential_rows(x, {b * rows / blocks, (b + 1) * rows / blocks}, n);
           expected.insert(expected.end(), block.begin(), block.end());
         }
         INFO(rows << " rows in " << blocks << " blocks");
@@ -183,12 +180,12 @@ TEST_CASE("whole range = one by one: sums over rows", "[kernels]") {
       return columns_of(out, 1, out.size(), 0, out.size());
     };
   };
-  check_sweep("sum_rows", 1, with_columns(
-                                 [](Context& context, Floats& in, Floats& out, index_t count) {
-                                   kernels::sum_rows(context, in.data(), rows, count, out.data(),
-                                                     false);
-                                 },
-                                 1));
+  check_sweep("sum_rows", 1,
+              with_columns(
+                  [](Context& context, Floats& in, Floats& out, index_t count) {
+                    kernels::sum_rows(context, in.data(), rows, count, out.data(), false);
+                  },
+                  1));
   check_sweep("tree_fold_rows", 1,
               with_columns(
                   [](Context& context, Floats& in, Floats& out, index_t count) {

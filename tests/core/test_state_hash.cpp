@@ -70,7 +70,9 @@ TEST_CASE("the state's hash is that of any layout", "[state_hash]") {
 
 TEST_CASE("the state's hash sees every change", "[state_hash]") {
   const Hash128 before = hash_of_layout(4, 1);
-  const auto flip = [](float* x) { *x = std::bit_cast<float>(std::bit_cast<std::uint32_t>(*x) ^ 1u); };
+  const auto flip = [](float* x) {
+    *x = std::bit_cast<float>(std::bit_cast<std::uint32_t>(*x) ^ 1u);
+  };
   CHECK(hash_after([&](State& s) { flip(s.value(0, 0, 0)); }) != before);
   CHECK(hash_after([&](State& s) { flip(s.value(0, 3, 5)); }) != before);  // last row that is none
   CHECK(hash_after([&](State& s) { flip(s.value(1, 2, 1799)); }) != before);
@@ -114,9 +116,7 @@ TEST_CASE("pads and gaps are not in the state's hash", "[state_hash]") {
 }
 
 TEST_CASE("NaN is one value, and zeros are two", "[state_hash]") {
-  const auto with = [](float x) {
-    return hash_after([x](State& s) { *s.value(0, 0, 0) = x; });
-  };
+  const auto with = [](float x) { return hash_after([x](State& s) { *s.value(0, 0, 0) = x; }); };
   const float nan_value = std::numeric_limits<float>::quiet_NaN();
   const float other_nan = std::bit_cast<float>(0xffc00123u);
   CHECK(with(nan_value) == with(other_nan));

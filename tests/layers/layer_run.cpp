@@ -32,9 +32,8 @@ Floats floats_of(const LayerCase& what, const std::string& name, index_t n) {
 Part copy_of(const ShardSpec& spec, const float* local) {
   Part part{spec, Floats(static_cast<std::size_t>(spec.local_elements()))};
   // Of gaps nothing is promised, so they are not even read.
-  for_each_held(spec, [&](index_t, index_t at) {
-    part.local[static_cast<std::size_t>(at)] = local[at];
-  });
+  for_each_held(spec,
+                [&](index_t, index_t at) { part.local[static_cast<std::size_t>(at)] = local[at]; });
   return part;
 }
 
@@ -115,8 +114,8 @@ RankOutcome run_rank(const LayerCase& what, TpRank& rank) {
 
 // Adds a rank's part to the whole; copies must be equal.
 void merge(const std::string& name, const Part& part, bool is_first, Floats& global) {
-  Floats whole = is_first ? Floats(static_cast<std::size_t>(part.spec.global().num_elements()))
-                          : global;
+  Floats whole =
+      is_first ? Floats(static_cast<std::size_t>(part.spec.global().num_elements())) : global;
   gather(part.spec, part.local.data(), whole);
   if (!is_first && part.spec.is_replicated()) {
     const std::string fault = bit_difference(whole, global);
@@ -126,7 +125,8 @@ void merge(const std::string& name, const Part& part, bool is_first, Floats& glo
 }
 
 oracle::Matrix matrix_of(const Floats& values, index_t rows, index_t cols) {
-  return {static_cast<std::size_t>(rows), static_cast<std::size_t>(cols),
+  return {static_cast<std::size_t>(rows),
+          static_cast<std::size_t>(cols),
           {values.begin(), values.end()}};
 }
 
@@ -137,8 +137,7 @@ Floats input_of(const LayerCase& what, index_t microbatch) {
 }
 
 Floats output_gradient_of(const LayerCase& what, index_t microbatch) {
-  Floats dy =
-      floats_of(what, "dy" + std::to_string(microbatch), what.num_rows * what.out_features);
+  Floats dy = floats_of(what, "dy" + std::to_string(microbatch), what.num_rows * what.out_features);
   for (index_t i = 0; i < what.num_rows * what.out_features; ++i) {
     const index_t feature = i % what.out_features;
     if (feature >= what.out_features - what.pads) dy[static_cast<std::size_t>(i)] = 0.0f;
@@ -227,10 +226,9 @@ std::string difference_from_oracle(const LayerCase& what, const LayerOutcome& go
   };
   for (std::size_t m = 0; m < got.y.size(); ++m) {
     const auto index = static_cast<index_t>(m);
-    const LayerTruth truth =
-        oracle(matrix_of(input_of(what, index), what.num_rows, what.in_features),
-               matrix_of(without_pads(output_gradient_of(what, index)), what.num_rows, valid_out),
-               index);
+    const LayerTruth truth = oracle(
+        matrix_of(input_of(what, index), what.num_rows, what.in_features),
+        matrix_of(without_pads(output_gradient_of(what, index)), what.num_rows, valid_out), index);
     all += difference_from_oracle("y", without_pads(got.y[m]), truth.y, bound);
     if (what.has_input_gradient) all += difference_from_oracle("dx", got.dx[m], truth.dx, bound);
     for (const auto& [name, gradient] : truth.gradients) {

@@ -19,18 +19,18 @@ struct LayerCase {
   std::string name;
   std::function<std::unique_ptr<Layer>(ParameterSet&, TensorParallel&)> make;
   index_t in_features = 0;
-  index_t out_features = 0;         // as stored: with pads
-  index_t pads = 0;                 // the last output features, whose gradient is 0
-  bool input_is_cut = false;        // in pieces by features, else whole
+  index_t out_features = 0;   // as stored: with pads
+  index_t pads = 0;           // the last output features, whose gradient is 0
+  bool input_is_cut = false;  // in pieces by features, else whole
   bool has_input_gradient = true;
 
   index_t num_rows = 1;
   index_t num_microbatches = 3;
   std::uint64_t seed = 1;
-  bool hostile = false;             // floats that show any other order of additions
-  bool weights_last = false;        // all backward_input before all backward_weight
-  bool lane_before = false;         // another lane in the same gradient memory first
-  index_t first_sample = 0;         // of microbatch 0 in the global batch
+  bool hostile = false;       // floats that show any other order of additions
+  bool weights_last = false;  // all backward_input before all backward_weight
+  bool lane_before = false;   // another lane in the same gradient memory first
+  index_t first_sample = 0;   // of microbatch 0 in the global batch
 
   static constexpr index_t step = 5;  // of every pass
 };

@@ -20,15 +20,24 @@ struct RankGroup {
   std::uint64_t seed = 77;
 };
 
+// Numbers of threads for one rank to compare with one thread. None under tsan, which does not see
+// OpenMP's own barriers and takes what they order for races.
+inline std::vector<int> several_threads() {
+#ifdef __SANITIZE_THREAD__
+  return {};
+#else
+  return {2, 3};
+#endif
+}
+
 struct TpRank {
   Context context;
   Communicator axis;
   TensorParallel tp;
 
   TpRank(const RankGroup& group, Transport& transport)
-      : context(group.threads, {.num_pieces = group.shards,
-                                .num_token_blocks = group.shards,
-                                .seed = group.seed}),
+      : context(group.threads,
+                {.num_pieces = group.shards, .num_token_blocks = group.shards, .seed = group.seed}),
         axis(transport, &context.trace, "tp", 1, all_ranks(transport.size())),
         tp(axis, group.shards, Order::tree) {}
 

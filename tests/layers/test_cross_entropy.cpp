@@ -95,10 +95,10 @@ oracle::CrossEntropy truth_of(const Rows& rows) {
   for (const float weight : rows.weights) {
     weights.push_back(static_cast<double>(weight) * static_cast<double>(rows.scale));
   }
-  return oracle::softmax_cross_entropy(
-      {static_cast<std::size_t>(rows.size()), static_cast<std::size_t>(rows.num_classes),
-       {rows.logits.begin(), rows.logits.end()}},
-      {rows.labels.begin(), rows.labels.end()}, weights);
+  return oracle::softmax_cross_entropy({static_cast<std::size_t>(rows.size()),
+                                        static_cast<std::size_t>(rows.num_classes),
+                                        {rows.logits.begin(), rows.logits.end()}},
+                                       {rows.labels.begin(), rows.labels.end()}, weights);
 }
 
 // Against the oracle, for every S; and the bits of tp = 1 on every layout.
@@ -139,8 +139,10 @@ void check_rows(const Rows& rows) {
       REQUIRE(other.sums.correct == base.sums.correct);
       REQUIRE(bit_difference(other.dlogits, base.dlogits) == "");
     }
-    const Result threaded = run(rows, {.shards = shards, .threads = 2});
-    REQUIRE(bit_difference(threaded.dlogits, base.dlogits) == "");
+    for (const int threads : several_threads()) {
+      const Result threaded = run(rows, {.shards = shards, .threads = threads});
+      REQUIRE(bit_difference(threaded.dlogits, base.dlogits) == "");
+    }
   }
 }
 
@@ -165,17 +167,17 @@ TEST_CASE("random rows, some of them padding, with a scale", "[cross_entropy]") 
 
 TEST_CASE("rows that break naive versions", "[cross_entropy]") {
   Rows rows;
-  rows.add(row_of(0.0f), 3);      // all equal: log 10
+  rows.add(row_of(0.0f), 3);  // all equal: log 10
   rows.add(row_of(-0.0f), 9);
-  rows.add(row_of(1e4f), 0);      // exp overflows without the maximum
+  rows.add(row_of(1e4f), 0);  // exp overflows without the maximum
   rows.add(row_of(-1e4f), 7);
   Floats steep = row_of(-1e4f);
   steep[4] = 1e4f;
-  rows.add(steep, 4);             // loss 0
-  rows.add(steep, 5);             // loss 2e4
+  rows.add(steep, 4);  // loss 0
+  rows.add(steep, 5);  // loss 2e4
   Floats masked = row_of(1.0f);
   for (const std::size_t c : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{9}}) {
-    masked[c] = -infinity;        // whole shards without a class at S = 12 and S = 4
+    masked[c] = -infinity;  // whole shards without a class at S = 12 and S = 4
   }
   rows.add(masked, 5);
   check_rows(rows);

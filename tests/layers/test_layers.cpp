@@ -27,8 +27,8 @@ namespace {
 constexpr index_t all_shards[] = {1, 2, 3, 4, 6, 12};
 
 // f32 against f64: sums of up to 100 terms of both signs, each rounded once (2^-24 = 6e-8), and
-// polynomials within 2e-7; relative to the largest element of the tensor.
-constexpr double bound = 1e-5;
+// polynomials within 2e-7; relative to the largest element of the tensor. Measured: below 5e-7.
+constexpr double bound = 2e-6;
 
 // T = 1: most token blocks empty; 7: fewer than S = 12; 13: no multiple of any S.
 void check_layer(const std::function<LayerCase(index_t shards)>& case_of,
@@ -50,7 +50,7 @@ void check_layer(const std::function<LayerCase(index_t shards)>& case_of,
           INFO("tp = " << tp);
           REQUIRE(difference(run_layer(what, {.shards = shards, .tp = tp}), base) == "");
         }
-        for (const int threads : {2, 3}) {
+        for (const int threads : several_threads()) {
           INFO("threads = " << threads);
           REQUIRE(difference(run_layer(what, {.shards = shards, .threads = threads}), base) == "");
         }
@@ -73,9 +73,8 @@ Oracle linear_oracle(const LayerCase& what, const std::string& name, index_t in,
   const oracle::Matrix b = oracle_parameter(what, name + ".bias", 0, out);
   return [=](const oracle::Matrix& x, const oracle::Matrix& dy, index_t) {
     oracle::LinearGradients g = oracle::linear_backward(x, w, dy);
-    return LayerTruth{oracle::linear_forward(x, w, b),
-                      g.dx,
-                      {{name + ".weight", g.dw}, {name + ".bias", g.db}}};
+    return LayerTruth{
+        oracle::linear_forward(x, w, b), g.dx, {{name + ".weight", g.dw}, {name + ".bias", g.db}}};
   };
 }
 
@@ -100,13 +99,11 @@ constexpr double dropout_rate = 0.3;
 
 Oracle dropout_oracle(const LayerCase& what, index_t layer) {
   return [=](const oracle::Matrix& x, const oracle::Matrix& dy, index_t microbatch) {
-    const oracle::Matrix mask =
-        dropout_mask(RankGroup{}.seed, LayerCase::step, layer,
-                     what.first_sample + microbatch * what.num_rows, what.num_rows,
-                     what.in_features, dropout_rate);
-    return LayerTruth{oracle::dropout(x, mask, dropout_rate),
-                      oracle::dropout(dy, mask, dropout_rate),
-                      {}};
+    const oracle::Matrix mask = dropout_mask(RankGroup{}.seed, LayerCase::step, layer,
+                                             what.first_sample + microbatch * what.num_rows,
+                                             what.num_rows, what.in_features, dropout_rate);
+    return LayerTruth{
+        oracle::dropout(x, mask, dropout_rate), oracle::dropout(dy, mask, dropout_rate), {}};
   };
 }
 
@@ -239,8 +236,7 @@ TEST_CASE("a residual block", "[layers]") {
   };
   check_layer(
       [&](index_t) {
-        return LayerCase{
-            .name = "residual", .make = make, .in_features = 25, .out_features = 25};
+        return LayerCase{.name = "residual", .make = make, .in_features = 25, .out_features = 25};
       },
       [](const LayerCase& what) -> Oracle {
         const Oracle inner =

@@ -106,8 +106,8 @@ Outcome run_rank(const Model& model, TpRank& rank, std::vector<LocalGradient>& l
                     .num_rows = model.num_rows,
                     .first_of_lane = m == 0};
     StageModel::State state;
-    out.sums += stage.forward(rank.context, microbatch_of(rank.context, model, batch, m), &state,
-                              pass);
+    out.sums +=
+        stage.forward(rank.context, microbatch_of(rank.context, model, batch, m), &state, pass);
     const bool is_last = m + 1 == model.num_microbatches;
     stage.backward(rank.context, state, pass, is_last ? [&](const Parameter& p) {
       parameters.fold_partials(rank.context, p);
@@ -136,7 +136,8 @@ Outcome run_model(const Model& model, const RankGroup& group) {
     std::vector<LocalGradient> local;
     Outcome mine = run_rank(model, rank, local);
     const std::lock_guard lock(mutex);
-    if (result.ready.empty()) result = std::move(mine);
+    if (result.ready.empty())
+      result = std::move(mine);
     else if (bit_difference<double>({mine.sums.loss}, {result.sums.loss}) != "") {
       throw std::runtime_error("losses of ranks differ");
     }
@@ -187,9 +188,9 @@ oracle::MlpGradients truth_of(const Model& model) {
                                  static_cast<double>(model.dropout)));
   }
   return oracle::OracleMlp(shape, {}, parameters)
-      .loss_and_gradients({static_cast<std::size_t>(rows), inputs, {batch.x.begin(), batch.x.end()}},
-                          {batch.labels.begin(), batch.labels.end()}, oracle::mean_weights(is_real),
-                          masks);
+      .loss_and_gradients(
+          {static_cast<std::size_t>(rows), inputs, {batch.x.begin(), batch.x.end()}},
+          {batch.labels.begin(), batch.labels.end()}, oracle::mean_weights(is_real), masks);
 }
 
 }  // namespace
@@ -205,9 +206,9 @@ TEST_CASE("loss and gradients of the classifier are the oracle's", "[mlp]") {
           static_cast<double>(model.num_rows * model.num_microbatches - model.pad_last_row);
       CHECK(got.sums.loss / count == Approx(truth.loss).epsilon(1e-6));
       REQUIRE(got.gradients.size() == truth.gradients.size());
-      // As for single layers; through eight of them errors add up to about as much again.
+      // As for single layers; measured 7e-7 through all of them.
       for (const auto& [name, gradient] : truth.gradients) {
-        CHECK(difference_from_oracle(name, got.gradients.at(name), gradient, 1e-5, &largest) == "");
+        CHECK(difference_from_oracle(name, got.gradients.at(name), gradient, 3e-6, &largest) == "");
       }
     }
   }
@@ -227,7 +228,7 @@ TEST_CASE("the classifier has one result on every layout", "[mlp]") {
           INFO("S = " << shards << ", tp = " << tp << ", T = " << rows << ", hostile " << hostile);
           REQUIRE(difference(run_model(model, {.shards = shards, .tp = tp}), base) == "");
         }
-        for (const int threads : {2, 4}) {
+        for (const int threads : several_threads()) {
           REQUIRE(difference(run_model(model, {.shards = shards, .threads = threads}), base) == "");
         }
       }

@@ -1,11 +1,11 @@
-#include "battery.hpp"
+#include "tests/parallel/battery.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
 
-#include "battery_parts.hpp"
+#include "tests/parallel/battery_parts.hpp"
 
 namespace weft {
 

@@ -1,7 +1,7 @@
 // All-gather, broadcast and strings: every algorithm, uneven and empty parts.
 #include <algorithm>
 
-#include "battery_parts.hpp"
+#include "tests/parallel/battery_parts.hpp"
 
 namespace weft::battery {
 

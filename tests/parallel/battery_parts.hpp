@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "parallel/comm/communicator.hpp"
-#include "tree_reference.hpp"
+#include "tests/parallel/tree_reference.hpp"
 
 namespace weft::battery {
 

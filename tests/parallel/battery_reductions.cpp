@@ -2,7 +2,7 @@
 // formula.
 #include <numeric>
 
-#include "battery_parts.hpp"
+#include "tests/parallel/battery_parts.hpp"
 
 namespace weft::battery {
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "battery.hpp"
+#include "tests/parallel/battery.hpp"
 #include "parallel/comm/transport_registry.hpp"
 
 int main(int argc, char** argv) {

@@ -1,3 +1,4 @@
+// Coordinates and groups of a mesh, against pictures and against loops over all ranks.
 #include <catch2/catch.hpp>
 
 #include <atomic>

@@ -9,7 +9,7 @@
 
 #include "core/reduce_tree.hpp"
 #include "parallel/comm/algorithms.hpp"
-#include "tree_reference.hpp"
+#include "tests/parallel/tree_reference.hpp"
 
 namespace weft {
 

@@ -10,6 +10,7 @@
 #include "tests/core/float_data.hpp"
 #include "tests/core/shard_values.hpp"
 #include "tests/core/sixteen_sum.hpp"
+#include "tests/layers/rank_group.hpp"
 #include "tests/oracle/tree_sum.hpp"
 
 using namespace weft;
@@ -35,12 +36,12 @@ struct Tensors {
     const index_t extent = entry.shape[entry.dim];
     return ShardSpec::cut(entry.shape, entry.dim, round_up(extent, shards), shards, owned);
   }
-  // Magnitudes over six decades: in f64 as well, the order of additions shows.
+  // A few ones among many squares below 2^-54: f64 keeps those only where they meet each other
+  // first, so the order of additions shows.
   Floats gradient(const Entry& entry, std::uint64_t seed) const {
     const auto n = static_cast<std::size_t>(entry.shape.num_elements());
-    Floats values = random_floats(n, seed + n);
-    const Floats exponents = random_floats(n, seed + n + 1, -10.0f, 10.0f);
-    for (std::size_t i = 0; i < n; ++i) values[i] *= std::exp2(exponents[i]);
+    Floats values = random_floats(n, seed + n, 0.55f * 0x1p-26f, 0.7f * 0x1p-26f);
+    for (std::size_t i = seed % 5; i < n; i += 2501) values[i] = -1.0f;
     return values;
   }
 };
@@ -115,8 +116,7 @@ std::vector<double> norms(index_t shards, int tp, std::uint64_t seed, int thread
 
 }  // namespace
 
-TEST_CASE("the global norm is the prescribed sum, on every rank of every layout",
-          "[global_norm]") {
+TEST_CASE("the global norm is the prescribed sum, on every rank of every layout", "[global_norm]") {
   for (const index_t shards : {1, 2, 3, 4, 6, 12}) {
     for (const std::uint64_t seed : {1, 2}) {
       const double expected = expected_norm(shards, seed);
@@ -126,7 +126,7 @@ TEST_CASE("the global norm is the prescribed sum, on every rank of every layout"
           REQUIRE(bit_difference<double>({norm}, {expected}) == "");
         }
       }
-      for (const int threads : {2, 3}) {
+      for (const int threads : several_threads()) {
         REQUIRE(bit_difference<double>(norms(shards, 1, seed, threads), {expected}) == "");
       }
     }
@@ -139,7 +139,7 @@ TEST_CASE("the order of the norm shows in its bits", "[global_norm]") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     differ += expected_norm(1, seed) != expected_norm(4, seed) ? 1 : 0;
   }
-  CHECK(differ >= 5);
+  CHECK(differ >= 15);
 }
 
 TEST_CASE("a norm of what is not finite is not finite", "[global_norm]") {

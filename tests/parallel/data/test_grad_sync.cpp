@@ -20,7 +20,8 @@ namespace {
 constexpr index_t token_blocks = 3;
 constexpr std::size_t bias_size = 70;
 
-// A matrix with gaps behind its pieces and padded rows, and a vector that is summed by token blocks.
+// A matrix with gaps behind its pieces and padded rows, and a vector that is summed by token
+// blocks.
 void add_parameters(ParameterSet& parameters) {
   parameters.add("w", ShardSpec::cut({10, 7}, 0, 12, 4, {0, 4}), {}, GradientRows::all);
   parameters.add("b", ShardSpec::replicated({bias_size}), {}, GradientRows::token_blocks);
@@ -123,9 +124,10 @@ std::vector<std::vector<Floats>> run(const Run& what) {
       }
     }
     // No more full gradients at once than the memory model counts.
-    const auto full = static_cast<index_t>(context.arena.peak().by_kind[static_cast<std::size_t>(
-                          MemoryKind::gradients)] - held) /
-                      (384 * index_t{sizeof(float)});
+    const auto full =
+        static_cast<index_t>(
+            context.arena.peak().by_kind[static_cast<std::size_t>(MemoryKind::gradients)] - held) /
+        (384 * index_t{sizeof(float)});
     if (full != reduce_tree::peak_nodes(sync.lanes(), what.num_lanes)) {
       throw std::runtime_error(std::to_string(full) + " full gradients at once");
     }

@@ -1,0 +1,126 @@
+#include "tests/apps/training_run.hpp"
+
+#include <mutex>
+#include <stdexcept>
+
+#include "io/synthetic_cifar10.hpp"
+#include "parallel/comm/local_transport.hpp"
+#include "tests/core/shard_values.hpp"
+
+namespace weft::testing {
+
+namespace {
+
+void expect(bool condition, const std::string& message) {
+  if (!condition) throw std::runtime_error(message);
+}
+
+// Adds what this rank holds to the whole tensors; copies must be equal.
+void collect(const ParameterSet& parameters, NamedFloats& all) {
+  for (const auto& p : parameters.all()) {
+    Floats& global = all[p->name];
+    const bool is_new = global.empty();
+    if (is_new) global.resize(static_cast<std::size_t>(p->spec.global().num_elements()));
+    Floats merged = global;
+    gather(p->spec, p->value, merged);
+    expect(is_new || !p->spec.is_replicated() || bit_difference(merged, global).empty(),
+           p->name + ": copies differ");
+    global = std::move(merged);
+  }
+}
+
+bool equal(const StepResult& a, const StepResult& b) {
+  return bit_difference<double>({a.loss, a.accuracy, a.learning_rate, a.gradient_norm},
+                                {b.loss, b.accuracy, b.learning_rate, b.gradient_norm})
+             .empty() &&
+         a.step == b.step && a.epoch == b.epoch && a.num_real == b.num_real;
+}
+
+}  // namespace
+
+SmallData::SmallData() {
+  make_synthetic_cifar10(folder_.path(), {.rows_per_file = 40, .seed = 3});
+  images_ = std::make_unique<Cifar10>(folder_.path());
+  split_ = make_split(images_->num_samples(Cifar10::Part::training), 150, 34, 7);
+}
+
+Plan small_plan(index_t shards) {
+  Plan plan;
+  plan.name = "small";
+  plan.task.train = 150;
+  plan.task.validation = 34;
+  plan.model.layers = 2;
+  plan.model.hidden = 48;
+  plan.batch.micro = shards == 12 ? 2 : 4;
+  plan.batch.global = plan.batch.micro * shards;
+  plan.batch.last = LastBatch::pad;
+  plan.numerics.shards = shards;
+  plan.numerics.lanes = shards;
+  plan.optimizer.lr = 1e-3;
+  plan.optimizer.weight_decay = 0.1;
+  plan.optimizer.clip_norm = 1.0;
+  plan.run.steps = 20;
+  return plan;
+}
+
+void on_ranks(const Plan& plan, const SmallData& data, const std::function<void(Trainer&)>& body) {
+  const auto faults = validate(plan, plan.num_ranks());
+  expect(faults.empty(), faults.empty() ? "" : faults[0].key + ": " + faults[0].message);
+  const auto run = [&](Transport& transport) {
+    Trainer trainer(plan, data.images(), data.split(), transport);
+    body(trainer);
+  };
+  if (plan.num_ranks() > 1) {
+    run_ranks(static_cast<int>(plan.num_ranks()), run);
+  } else {
+    const LocalWorld world(1);
+    const auto transport = world.make_transport(0);
+    run(*transport);
+  }
+}
+
+TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& options) {
+  TrainingRun all;
+  all.ranks.resize(static_cast<std::size_t>(plan.num_ranks()));
+  std::mutex mutex;
+  bool is_first = true;
+  on_ranks(plan, data, [&](Trainer& trainer) {
+    if (options.before) options.before(trainer);
+    {
+      const std::lock_guard lock(mutex);
+      collect(trainer.parameters(), all.initial);
+    }
+    std::vector<StepResult> steps;
+    for (index_t i = 0; i < options.num_steps; ++i) steps.push_back(trainer.step());
+    const Hash128 loss_hash = trainer.loss_hash();
+    const Hash128 state_hash = trainer.state_hash();
+    RankFigures figures{trainer.parameters().held_elements(), {}};
+    for (int kind = 0; kind < num_memory_kinds; ++kind) {
+      figures.bytes[static_cast<std::size_t>(kind)] =
+          trainer.context().arena.in_use(static_cast<MemoryKind>(kind));
+    }
+    const Evaluation evaluation = options.evaluate ? trainer.evaluate() : Evaluation{};
+
+    const std::lock_guard lock(mutex);
+    collect(trainer.parameters(), all.final);
+    all.ranks[static_cast<std::size_t>(trainer.mesh().world_rank())] = figures;
+    if (is_first) {
+      all.steps = steps;
+      all.loss_hash = loss_hash;
+      all.state_hash = state_hash;
+      all.evaluation = evaluation;
+      is_first = false;
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      expect(equal(steps[i], all.steps[i]), "ranks report other steps");
+    }
+    expect(loss_hash == all.loss_hash && state_hash == all.state_hash, "hashes of ranks differ");
+    expect(bit_difference<double>({evaluation.loss, evaluation.accuracy},
+                                  {all.evaluation.loss, all.evaluation.accuracy})
+               .empty(),
+           "ranks report other evaluations");
+  });
+  return all;
+}
+
+}  // namespace weft::testing

@@ -1,0 +1,64 @@
+// A training run in this process, ranks as threads, on a small synthetic set: what tests of the
+// trainer look at, gathered from all ranks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/trainer.hpp"
+#include "tests/core/float_data.hpp"
+#include "tests/io/temporary_folder.hpp"
+
+namespace weft::testing {
+
+// 5 x 40 training images in a folder of their own; 150 of them to train on, 34 to validate on.
+class SmallData {
+ public:
+  SmallData();
+  const Cifar10& images() const { return *images_; }
+  const Split& split() const { return split_; }
+
+ private:
+  weft::test::TemporaryFolder folder_;
+  std::unique_ptr<Cifar10> images_;
+  Split split_;
+};
+
+// hidden 48, 2 layers; S = R = shards; a global batch of 4 microbatches of 4, or of 12 of 2. 150
+// samples, the last batch of an epoch padded.
+Plan small_plan(index_t shards);
+
+// Whole tensors by name.
+using NamedFloats = std::map<std::string, Floats>;
+
+struct RankFigures {
+  index_t held_elements = 0;
+  std::array<std::uint64_t, num_memory_kinds> bytes{};  // in use between steps
+};
+
+struct TrainingRun {
+  std::vector<StepResult> steps;
+  Evaluation evaluation;
+  Hash128 loss_hash;
+  Hash128 state_hash;
+  NamedFloats initial;  // parameters
+  NamedFloats final;
+  std::vector<RankFigures> ranks;
+};
+
+struct RunOptions {
+  index_t num_steps = 1;
+  bool evaluate = false;
+  std::function<void(Trainer&)> before = {};  // on every rank, before the first step
+};
+
+// Throws the first rank's error, and where ranks do not agree in what must be equal on all.
+TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& options);
+
+// body(trainer) on every rank of the plan; a single rank runs on the calling thread.
+void on_ranks(const Plan& plan, const SmallData& data, const std::function<void(Trainer&)>& body);
+
+}  // namespace weft::testing
