@@ -1,5 +1,6 @@
 #include "tests/layers/layer_run.hpp"
 
+#include <map>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -59,6 +60,9 @@ void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& ou
                 .num_rows = what.num_rows,
                 .first_of_lane = m == 0};
   };
+  // Each piece of each parameter is told of once a microbatch.
+  std::map<std::pair<std::string, index_t>, std::size_t> told;
+  const GradientReady ready = [&](const Parameter& p, index_t shard) { ++told[{p.name, shard}]; };
   for (std::size_t m = 0; m < count; ++m) {
     const auto index = static_cast<index_t>(m);
     const Activation x =
@@ -72,10 +76,15 @@ void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& ou
     if (what.has_input_gradient != static_cast<bool>(dx.data)) {
       throw std::runtime_error("gradient of the input");
     }
-    if (!what.weights_last) layer.backward_weight(rank.context, saved[m], pass_of(m));
+    if (!what.weights_last) layer.backward_weight(rank.context, saved[m], pass_of(m), ready);
   }
   for (std::size_t m = 0; what.weights_last && m < count; ++m) {
-    layer.backward_weight(rank.context, saved[m], pass_of(m));
+    layer.backward_weight(rank.context, saved[m], pass_of(m), ready);
+  }
+  for (const Parameter* p : layer.parameters()) {
+    for (index_t shard = p->spec.owned().begin; shard < p->spec.owned().end; ++shard) {
+      if (told[{p->name, shard}] != count) throw std::runtime_error("ready: " + p->name);
+    }
   }
 }
 

@@ -109,10 +109,11 @@ Outcome run_rank(const Model& model, TpRank& rank, std::vector<LocalGradient>& l
     out.sums +=
         stage.forward(rank.context, microbatch_of(rank.context, model, batch, m), &state, pass);
     const bool is_last = m + 1 == model.num_microbatches;
-    stage.backward(rank.context, state, pass, is_last ? [&](const Parameter& p) {
+    stage.backward(rank.context, state, pass, [&](const Parameter& p, index_t shard) {
+      if (!is_last || shard != p.spec.owned().begin) return;
       parameters.fold_partials(rank.context, p);
       out.ready.push_back(p.name);
-    } : StageModel::Ready{});
+    });
   }
   for (const auto& p : parameters.all()) {
     local.push_back(

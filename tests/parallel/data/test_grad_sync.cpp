@@ -2,7 +2,9 @@
 // lane's sum over its microbatches, on floats for which any other order shows.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 
@@ -68,17 +70,36 @@ Floats expected_gradient(index_t step, index_t num_lanes, index_t per_lane) {
   return result;
 }
 
-// What the layers do with one microbatch: begin or go on. Gaps are not theirs.
-void add_microbatch(const ParameterSet& parameters, const Microbatch& data, bool is_first) {
-  float* flat = parameters.all()[0]->gradient;
-  for (index_t i = 0; i < 256; ++i) {
-    const float value = data.flat[static_cast<std::size_t>(i)];
-    if (!is_gap(i)) flat[i] = is_first ? value : flat[i] + value;
-  }
+// What the layers do with one microbatch: begin or go on, last layer first, and say at once what is
+// ready, since its memory may serve the next parameter. Gaps are not theirs.
+void add_microbatch(const ParameterSet& parameters, const Microbatch& data, bool is_first,
+                    const std::function<void(const Parameter&, index_t)>& ready) {
   float* partials = parameters.all()[1]->partials;
   for (std::size_t i = 0; i < data.partials.size(); ++i) {
     partials[i] = is_first ? data.partials[i] : partials[i] + data.partials[i];
   }
+  ready(*parameters.all()[1], 0);
+  const Parameter& matrix = *parameters.all()[0];
+  float* flat = matrix.gradient;
+  for (index_t i = 0; i < 256; ++i) {
+    const float value = data.flat[static_cast<std::size_t>(i)];
+    if (!is_gap(i)) flat[i] = is_first ? value : flat[i] + value;
+  }
+  for (index_t s = matrix.spec.owned().begin; s < matrix.spec.owned().end; ++s) ready(matrix, s);
+}
+
+// The most bytes of gradients that folding `lanes` takes: a full one for each node before a lane and for
+// the lane, but room for the largest parameter alone where a lane of one microbatch merges at once.
+index_t most_bytes(Range lanes, index_t num_lanes, index_t per_lane) {
+  constexpr index_t flat = 384, largest = 256;
+  index_t most = 0, before = 0;
+  for (index_t lane = lanes.begin; lane < lanes.end; ++lane) {
+    const auto after = static_cast<index_t>(reduce_tree::maximal_nodes({lanes.begin, lane + 1}, num_lanes).size());
+    const bool merges = after <= before;
+    most = std::max(most, before * flat + (merges && per_lane == 1 ? largest : flat));
+    before = after;
+  }
+  return most * index_t{sizeof(float)};
 }
 
 struct Run {
@@ -102,17 +123,17 @@ std::vector<std::vector<Floats>> run(const Run& what) {
     ParameterSet parameters;
     add_parameters(parameters);
     parameters.allocate(context);
-    GradSync sync(parameters, dp, what.num_lanes, what.order);
+    GradSync sync(parameters, dp, what.num_lanes, what.per_lane, what.order);
     const auto held = context.arena.in_use(MemoryKind::gradients);
     for (index_t step = 0; step < num_steps; ++step) {
       for (index_t lane = sync.lanes().begin; lane < sync.lanes().end; ++lane) {
         sync.begin_lane(context, lane);
         for (index_t m = 0; m < what.per_lane; ++m) {
-          add_microbatch(parameters, Microbatch(step, lane, m, what.hostile), m == 0);
+          add_microbatch(parameters, Microbatch(step, lane, m, what.hostile), m == 0,
+                         [&](const Parameter& parameter, index_t shard) {
+                           if (m + 1 == what.per_lane) sync.ready(context, parameter, shard);
+                         });
         }
-        // Last layer first, as a backward pass is.
-        sync.ready(context, *parameters.all()[1]);
-        sync.ready(context, *parameters.all()[0]);
         sync.end_lane(context);
       }
       sync.finish(context);
@@ -123,13 +144,10 @@ std::vector<std::vector<Floats>> run(const Run& what) {
         throw std::runtime_error("gradients are still held");
       }
     }
-    // No more full gradients at once than the memory model counts.
-    const auto full =
-        static_cast<index_t>(
-            context.arena.peak().by_kind[static_cast<std::size_t>(MemoryKind::gradients)] - held) /
-        (384 * index_t{sizeof(float)});
-    if (full != reduce_tree::peak_nodes(sync.lanes(), what.num_lanes)) {
-      throw std::runtime_error(std::to_string(full) + " full gradients at once");
+    const auto most = static_cast<index_t>(
+        context.arena.peak().by_kind[static_cast<std::size_t>(MemoryKind::gradients)] - held);
+    if (most != most_bytes(sync.lanes(), what.num_lanes, what.per_lane)) {
+      throw std::runtime_error(std::to_string(most) + " bytes of gradients at once");
     }
   });
   return results;
