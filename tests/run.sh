@@ -16,22 +16,22 @@ say() { printf '\n== %s\n' "$*"; }
 say "setting up"
 kokkos=$(apps/setup.sh)
 
-# build PRESET [CMAKE OPTION...]
+# build PRESET [TARGET]
 build() {
-  local preset=$1; shift
+  local preset=$1 target=${2:-all}
   say "building $preset"
   mkdir -p "build/$preset"
-  cmake --preset "$preset" ${kokkos:+-DKokkos_ROOT="$kokkos"} -DWEFT_WERROR="$werror" "$@" >"build/$preset/configure.log" 2>&1 ||
+  cmake --preset "$preset" ${kokkos:+-DKokkos_ROOT="$kokkos"} -DWEFT_WERROR="$werror" >"build/$preset/configure.log" 2>&1 ||
     { cat "build/$preset/configure.log"; exit 1; }
-  cmake --build --preset "$preset" -j "$jobs"
+  cmake --build --preset "$preset" --target "$target" -j "$jobs"
 }
 
 if [ "${WEFT_SANITIZERS:-1}" = 1 ] && [ $# = 0 ]; then
   # OpenMP's own threads are not instrumented: what runs under tsan uses Serial, with ranks as threads.
-  build asan
+  build asan unit_tests
   say "unit tests under address and undefined-behaviour sanitizers"
   ASAN_OPTIONS=detect_leaks=0 ctest --test-dir build/asan -L unit --output-on-failure
-  build tsan
+  build tsan protocol_tests
   say "protocol tests under the thread sanitizer"
   ctest --test-dir build/tsan -L protocol --output-on-failure
 fi
