@@ -38,8 +38,10 @@ WEFT_HOST_DEVICE inline float exp(float x) {
   p = std::fma(p, r, 0.5f);
   p = std::fma(p, r, 1.0f);
   p = std::fma(p, r, 1.0f);
-  // 2^n in two factors, since n reaches 128 and -126.
-  const std::int32_t exponent = bits_as<std::int32_t>(shifted) - bits_as<std::int32_t>(to_integer);
+  // 2^n in two factors, since n reaches 128 and -126. Far beyond, y is not used; the difference may
+  // wrap there, so it is unsigned.
+  const auto exponent = static_cast<std::int32_t>(bits_as<std::uint32_t>(shifted) -
+                                                  bits_as<std::uint32_t>(to_integer));
   const std::int32_t half = exponent >> 1;
   const float scale_a = bits_as<float>((half + 127) << 23);
   const float scale_b = bits_as<float>((exponent - half + 127) << 23);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <stdexcept>
 
 #include "tests/apps/training_run.hpp"
 #include "tests/core/dropout_mask.hpp"

@@ -2,6 +2,8 @@
 // every cut, by any number of threads. Also what ParameterSet does with them and with gradients.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "core/hash.hpp"
 #include "core/kernels/initialize.hpp"
 #include "tests/core/float_data.hpp"
