@@ -22,9 +22,12 @@ Device::Device(int num_threads) : num_threads_(device_memory_is_host ? num_threa
 }
 
 std::string Device::text() const {
-  if (!device_memory_is_host) return Kokkos::DefaultExecutionSpace::name();
+#ifdef WEFT_WITH_CUDA
+  return fmt::format("Cuda, {}", Kokkos::DefaultExecutionSpace().cuda_device_prop().name);
+#else
   if (num_threads_ == 1) return "Serial";
   return fmt::format("{}, {} threads", Kokkos::DefaultHostExecutionSpace::name(), num_threads_);
+#endif
 }
 
 }  // namespace weft

@@ -23,7 +23,7 @@ class Device {
   explicit Device(int num_threads = 1);
 
   int num_threads() const { return num_threads_; }
-  // "OpenMP, 2 threads", "Serial", "Cuda".
+  // "OpenMP, 2 threads", "Serial", "Cuda, NVIDIA H200".
   std::string text() const;
 
   // f(i) for each i in [0, n): each call writes outputs of its own and reads none of another's.
@@ -31,7 +31,9 @@ class Device {
   template <class F>
   void parallel_for(const char* label, index_t n, const F& f) const {
     if constexpr (!device_memory_is_host) {
-      Kokkos::parallel_for(label, Kokkos::RangePolicy<Kokkos::DefaultExecutionSpace>(0, n), f);
+      // Without the index type a GPU counts in 32 bits.
+      using Indices = Kokkos::RangePolicy<Kokkos::DefaultExecutionSpace, Kokkos::IndexType<index_t>>;
+      Kokkos::parallel_for(label, Indices(0, n), f);
     } else if (num_threads_ == 1) {
       run_serial(label, n, f);
     } else {
@@ -43,11 +45,10 @@ class Device {
   // into libraries, which run on the thread that calls them.
   template <class F>
   void host_tasks(const char* label, index_t n, const F& task) const {
-    if (num_threads_ == 1 || n == 1 || !device_memory_is_host) {
-      for (index_t i = 0; i < n; ++i) task(i);
-    } else {
-      run_threads(label, n, task);
+    if constexpr (device_memory_is_host) {
+      if (num_threads_ > 1 && n > 1) return run_threads(label, n, task);
     }
+    for (index_t i = 0; i < n; ++i) task(i);
   }
 
   void fence() const {

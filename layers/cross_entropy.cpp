@@ -1,8 +1,5 @@
 #include "layers/cross_entropy.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include "core/kernels/math.hpp"
 #include "core/kernels/reduce.hpp"
 
@@ -58,7 +55,7 @@ Tensor piece_records(Context& context, const Activation& logits, const Tensor& l
     const index_t slots = owned.size();
     context.device.parallel_for("weft/cross_entropy.piece", t, KOKKOS_LAMBDA(index_t row) {
       const float* logit = x + row * width;
-      constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+      constexpr float minus_infinity = -math::infinity_f32;
       PieceRecord record{minus_infinity, 0.0f, minus_infinity, 0.0f};
       for (index_t c = 0; c < classes.size(); ++c) {
         if (logit[c] > record.max) {

@@ -5,7 +5,6 @@
 
 namespace weft::kernels {
 
-
 void copy(Context& context, const float* from, float* to, index_t n) {
   context.device.parallel_for("weft/copy", n, KOKKOS_LAMBDA(index_t i) { to[i] = from[i]; });
 }
@@ -16,12 +15,15 @@ void add(Context& context, const float* a, const float* b, float* out, index_t n
 
 namespace {
 
+template <int Count>
+struct Chain {
+  float* left[Count];
+};
+
 // One pass over a chain of `Count` lefts; the value stays in a register.
 template <int Count>
 void add_short_chain(Context& context, const float* leaf, float* const* lefts, index_t n) {
-  struct {
-    float* left[Count];
-  } chain;
+  Chain<Count> chain;
   for (int c = 0; c < Count; ++c) chain.left[c] = lefts[c];
   context.device.parallel_for("weft/add_chain", n, KOKKOS_LAMBDA(index_t i) {
     float sum = leaf[i];

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 
+#ifndef WEFT_WITH_CUDA
 // Present in BLIS and in OpenBLAS respectively; what is missing stays null.
 extern "C" {
 __attribute__((weak)) const char* bli_info_get_version_str(void);
@@ -17,6 +18,7 @@ __attribute__((weak)) int bli_arch_query_id(void);
 __attribute__((weak)) const char* bli_arch_string(int id);
 __attribute__((weak)) const char* openblas_get_config(void);
 }
+#endif
 
 namespace weft::kernels {
 
@@ -24,12 +26,14 @@ namespace weft::kernels {
 
 namespace {
 
-// cuBLAS is column-major: row-major c = a b is column-major c^T = b^T a^T. A workspace of its own and
-// no atomics keep repeated calls equal; the start-up probe checks that they are.
+// cuBLAS is column-major: row-major c = a b is column-major c^T = b^T a^T. One handle on the stream
+// that kernels use, no atomics and no TF32 keep repeated calls equal; the start-up probe checks that
+// they are.
 cublasHandle_t handle() {
   static thread_local cublasHandle_t cublas = [] {
     cublasHandle_t created = nullptr;
     require(cublasCreate(&created) == CUBLAS_STATUS_SUCCESS, ExitCode::failed, "cuBLAS does not start");
+    cublasSetStream(created, Kokkos::DefaultExecutionSpace().cuda_stream());
     cublasSetAtomicsMode(created, CUBLAS_ATOMICS_NOT_ALLOWED);
     cublasSetMathMode(created, CUBLAS_PEDANTIC_MATH);
     return created;
@@ -41,7 +45,6 @@ cublasHandle_t handle() {
 
 void gemm(Context&, const GemmCall& call) {
   if (call.m == 0 || call.n == 0) return;
-  cublasSetStream(handle(), Kokkos::DefaultExecutionSpace().cuda_stream());
   const float one = 1.0f;
   const auto status = cublasSgemm(
       handle(), call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
@@ -53,9 +56,12 @@ void gemm(Context&, const GemmCall& call) {
 }
 
 std::string blas_text() {
-  int version = 0;
-  cublasGetVersion(handle(), &version);
-  return fmt::format("cuBLAS {}", version);
+  // Without a handle: `weft --version` may run where there is no GPU.
+  int major = 0, minor = 0, patch = 0;
+  cublasGetProperty(MAJOR_VERSION, &major);
+  cublasGetProperty(MINOR_VERSION, &minor);
+  cublasGetProperty(PATCH_LEVEL, &patch);
+  return fmt::format("cuBLAS {}.{}.{}", major, minor, patch);
 }
 
 #else

@@ -12,6 +12,11 @@
 
 namespace weft::math {
 
+// As constants: device code cannot call the functions of numeric_limits.
+inline constexpr float infinity_f32 = std::numeric_limits<float>::infinity();
+inline constexpr double infinity_f64 = std::numeric_limits<double>::infinity();
+inline constexpr double nan_f64 = std::numeric_limits<double>::quiet_NaN();
+
 template <class To, class From>
 WEFT_HOST_DEVICE inline To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From));
@@ -47,16 +52,15 @@ WEFT_HOST_DEVICE inline float exp(float x) {
   const float scale_b = bits_as<float>((exponent - half + 127) << 23);
   const float y = p * scale_a * scale_b;
   const float not_small = x < -87.33654f ? 0.0f : y;
-  return x > 88.72283f ? std::numeric_limits<float>::infinity() : not_small;
+  return x > 88.72283f ? infinity_f32 : not_small;
 }
 
 // ln(x), double precision, for x that is not denormal: x = m 2^e with m in [sqrt(1/2), sqrt(2)),
 // s = (m-1)/(m+1), ln m = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...); |s| <= 0.172, so the term
 // s^23/23 is below 1e-18. -inf for 0, NaN below 0: a loss that is broken must not look finite.
 WEFT_HOST_DEVICE inline double log(double x) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (!(x > 0.0)) return x == 0.0 ? -infinity : std::numeric_limits<double>::quiet_NaN();
-  if (x == infinity) return x;
+  if (!(x > 0.0)) return x == 0.0 ? -infinity_f64 : nan_f64;
+  if (x == infinity_f64) return x;
   std::uint64_t bits = bits_as<std::uint64_t>(x);
   std::int64_t exponent = static_cast<std::int64_t>(bits >> 52) - 1023;
   bits = (bits & 0x000fffffffffffffu) | 0x3ff0000000000000u;
