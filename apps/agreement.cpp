@@ -32,12 +32,15 @@ void agree(Communicator& world, const std::string& phase, const std::function<vo
   throw AgreedError(static_cast<ExitCode>(text[0] - '0'), message);
 }
 
-void require_equal(Communicator& world, const std::string& what, const std::string& value, const std::string& remedy) {
+void require_equal(Communicator& world, const std::string& what, const std::string& value,
+                   const std::string& remedy) {
   const std::vector<std::string> all = world.all_gather_strings("require_equal", value);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
-    throw AgreedError(ExitCode::usage, fmt::format("{} differs between ranks: rank 0 has \"{}\", rank {} has \"{}\". {}",
-                                                   what, all[0], rank, all[rank], remedy));
+    throw AgreedError(
+        ExitCode::usage,
+        fmt::format("{} differs between ranks: rank 0 has \"{}\", rank {} has \"{}\". {}", what,
+                    all[0], rank, all[rank], remedy));
   }
 }
 

@@ -21,6 +21,7 @@ void agree(Communicator& world, const std::string& phase, const std::function<vo
 
 // Collective over `world`. Throws AgreedError unless `value` is the same text on every rank; `what`
 // names it, `remedy` says what to change.
-void require_equal(Communicator& world, const std::string& what, const std::string& value, const std::string& remedy);
+void require_equal(Communicator& world, const std::string& what, const std::string& value,
+                   const std::string& remedy);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// `weft bench gemm PLAN`: the matrix products of a plan, whole and in pieces, against each other: what
-// the machine gives and what the width of a shard costs.
+// `weft bench gemm PLAN`: the matrix products of a plan, whole and in pieces, against each other:
+// what the machine gives and what the width of a shard costs.
 #pragma once
 
 #include <iosfwd>

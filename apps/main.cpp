@@ -47,7 +47,9 @@ struct CommandLine {
 
 void add_plan_arguments(CLI::App& command, CommandLine& line) {
   command.add_option("PLAN", line.train.plan_path, "the plan, a TOML file")->required();
-  command.add_option("--set", line.train.overrides, "KEY=VALUE: overrides a key of the plan; may be repeated")
+  command
+      .add_option("--set", line.train.overrides,
+                  "KEY=VALUE: overrides a key of the plan; may be repeated")
       ->type_name("KEY=VALUE")
       ->take_all();
   command.add_flag("--json", line.json, "one JSON object on the last line of standard output");
@@ -75,9 +77,9 @@ int run_train(const CommandLine& line, int* argc, char*** argv) {
 }
 
 // OpenMP's threads spin at each kernel's end, by default for milliseconds. With more threads than
-// cores, as when ranks share a node, each kernel then waits for the scheduler: steps take minutes. How
-// long they spin is read from the environment before main() runs, so the program starts itself once
-// more with a short time (some 25 us, then they sleep). Who has set it keeps it.
+// cores, as when ranks share a node, each kernel then waits for the scheduler: steps take minutes.
+// How long they spin is read from the environment before main() runs, so the program starts itself
+// once more with a short time (some 25 us, then they sleep). Who has set it keeps it.
 void start_with_short_spins(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
   setenv("GOMP_SPINCOUNT", "500", 1);
@@ -92,7 +94,8 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
     return check_plan(plan, line.num_ranks, line.json, std::cerr, std::cout);
   }
   if (app.got_subcommand("bench")) {
-    return bench_gemm(load_plan(line.train.plan_path, line.train.overrides), line.json, std::cerr, std::cout);
+    return bench_gemm(load_plan(line.train.plan_path, line.train.overrides), line.json, std::cerr,
+                      std::cout);
   }
   const CLI::App* data = app.get_subcommand("data");
   if (data->got_subcommand("make")) {
@@ -106,35 +109,47 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
 int main(int argc, char** argv) {
   start_with_short_spins(argv);
   CommandLine line;
-  CLI::App app("weft trains neural networks on grids of processes (tensor x data parallel), and the\n"
-               "result does not depend on the grid.\n", "weft");
+  CLI::App app(
+      "weft trains neural networks on grids of processes (tensor x data parallel), and the\n"
+      "result does not depend on the grid.\n",
+      "weft");
   app.set_version_flag("--version", [] { return version_text(); });
   app.require_subcommand(1);
   app.footer(std::string("\n") + first_steps + exit_codes);
 
-  CLI::App* check = app.add_subcommand("check", "explain a plan without running it: layout, batch, memory; lists every fault");
+  CLI::App* check = app.add_subcommand(
+      "check", "explain a plan without running it: layout, batch, memory; lists every fault");
   add_plan_arguments(*check, line);
-  check->add_option("--ranks", line.num_ranks, "number of ranks that will be started: must match the layout");
+  check->add_option("--ranks", line.num_ranks,
+                    "number of ranks that will be started: must match the layout");
 
   CLI::App* train = app.add_subcommand("train", "run the job; started by mpirun or srun, or alone");
   add_plan_arguments(*train, line);
-  train->add_option("--data", line.train.data_folder, "data folder; else task.path of the plan, else WEFT_DATA");
-  train->add_option("--run", line.train.run_folder, "run folder (default runs/<plan>-<time>); must not hold a run");
+  train->add_option("--data", line.train.data_folder,
+                    "data folder; else task.path of the plan, else WEFT_DATA");
+  train->add_option("--run", line.train.run_folder,
+                    "run folder (default runs/<plan>-<time>); must not hold a run");
 
   CLI::App* bench = app.add_subcommand("bench", "measure the machine");
   bench->require_subcommand(1);
-  add_plan_arguments(*bench->add_subcommand("gemm", "a plan's matrix products, whole and in pieces"), line);
+  add_plan_arguments(
+      *bench->add_subcommand("gemm", "a plan's matrix products, whole and in pieces"), line);
 
   CLI::App* data = app.add_subcommand("data", "make or describe data sets");
   data->require_subcommand(1);
   CLI::App* make = data->add_subcommand("make", "write a synthetic set in the official format");
-  make->add_option("SET", line.make.dataset, "cifar10")->required()->check(CLI::IsMember({"cifar10"}));
-  make->add_option("FOLDER", line.make.folder, "where to; existing files are never overwritten")->required();
+  make->add_option("SET", line.make.dataset, "cifar10")
+      ->required()
+      ->check(CLI::IsMember({"cifar10"}));
+  make->add_option("FOLDER", line.make.folder, "where to; existing files are never overwritten")
+      ->required();
   make->add_option("--rows", line.make.rows_per_file, "rows a file")->capture_default_str();
-  make->add_option("--seed", line.make.seed, "another seed gives other images")->capture_default_str();
+  make->add_option("--seed", line.make.seed, "another seed gives other images")
+      ->capture_default_str();
   make->add_flag("--json", line.json, "one JSON object on the last line of standard output");
   CLI::App* info = data->add_subcommand("info", "what a folder holds");
-  info->add_option("FOLDER", line.info_folder, "the folder, or one that has a subfolder cifar10")->required();
+  info->add_option("FOLDER", line.info_folder, "the folder, or one that has a subfolder cifar10")
+      ->required();
   info->add_flag("--json", line.json, "one JSON object on the last line of standard output");
 
   try {

@@ -1,5 +1,5 @@
-// The progress of a long job on stderr: one line rewritten in place on a terminal, else a plain line
-// every few seconds.
+// The progress of a long job on stderr: one line rewritten in place on a terminal, else a plain
+// line every few seconds.
 #pragma once
 
 #include <chrono>

@@ -6,10 +6,13 @@
 
 namespace weft {
 
-std::size_t StepStatistics::warm_up_steps() const { return step_ms_.size() >= 100 ? 20 : step_ms_.size() / 5; }
+std::size_t StepStatistics::warm_up_steps() const {
+  return step_ms_.size() >= 100 ? 20 : step_ms_.size() / 5;
+}
 
 double StepStatistics::quantile(double q) const {
-  std::vector<double> sorted(step_ms_.begin() + static_cast<std::ptrdiff_t>(warm_up_steps()), step_ms_.end());
+  std::vector<double> sorted(step_ms_.begin() + static_cast<std::ptrdiff_t>(warm_up_steps()),
+                             step_ms_.end());
   if (sorted.empty()) return 0.0;
   std::sort(sorted.begin(), sorted.end());
   // The smallest value that at least q of all do not exceed.

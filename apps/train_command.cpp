@@ -34,7 +34,8 @@ std::string data_folder_of(const TrainOptions& options, const Plan& plan) {
   if (!plan.task.path.empty()) return plan.task.path;
   if (const char* folder = std::getenv("WEFT_DATA"); folder && *folder) return folder;
   throw Error(ExitCode::data,
-              "no data folder: give task.path in the plan, --data DIR or WEFT_DATA. `weft data make cifar10 DIR` "
+              "no data folder: give task.path in the plan, --data DIR or WEFT_DATA. `weft data "
+              "make cifar10 DIR` "
               "makes a synthetic set");
 }
 
@@ -56,13 +57,14 @@ class TrainJob {
         progress_(text, isatty(STDERR_FILENO) != 0) {}
 
   int run() {
-    agree(world_, "plan", [&] { plan_ = load_plan(options_.plan_path, options_.overrides, transport_.size()); });
+    agree(world_, "plan",
+          [&] { plan_ = load_plan(options_.plan_path, options_.overrides, transport_.size()); });
     require_equal(world_, "the plan", plan_fingerprint(plan_, FingerprintOf::all),
                   "Start all ranks with the same plan file and the same --set");
     agree(world_, "data", [&] {
       data_ = std::make_unique<Cifar10>(data_folder_of(options_, plan_));
-      split_ = make_split(data_->num_samples(Cifar10::Part::training), plan_.task.train, plan_.task.validation,
-                          plan_.task.split_seed);
+      split_ = make_split(data_->num_samples(Cifar10::Part::training), plan_.task.train,
+                          plan_.task.validation, plan_.task.split_seed);
     });
     agree(world_, "run folder", [&] { make_run_folder(); });
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
@@ -85,15 +87,16 @@ class TrainJob {
 
   void make_run_folder() {
     if (!is_first()) return;
-    const std::string folder = options_.run_folder.empty() ? default_run_folder(plan_.name) : options_.run_folder;
+    const std::string folder =
+        options_.run_folder.empty() ? default_run_folder(plan_.name) : options_.run_folder;
     log_ = std::make_unique<RunLog>(folder, to_toml(plan_));
     log_->write_split(split_record(split_));
   }
 
   void say_start(Trainer& trainer) {
-    text_ << fmt::format("weft train {}: {} ranks (tp {} x dp {}), {}, {} steps of {} samples\n", plan_.name,
-                         transport_.size(), plan_.layout.tp, plan_.layout.dp, trainer.context().device.text(),
-                         trainer.num_steps(), plan_.batch.global);
+    text_ << fmt::format("weft train {}: {} ranks (tp {} x dp {}), {}, {} steps of {} samples\n",
+                         plan_.name, transport_.size(), plan_.layout.tp, plan_.layout.dp,
+                         trainer.context().device.text(), trainer.num_steps(), plan_.batch.global);
     text_ << fmt::format("run folder {}, data {}\n", log_->folder(), data_->folder()) << std::flush;
   }
 
@@ -115,7 +118,8 @@ class TrainJob {
                         .lr = result.learning_rate,
                         .grad_norm = result.gradient_norm,
                         .step_ms = step_ms,
-                        .data_wait_ms = static_cast<double>(trace.own_ns(Activity::data_wait) - wait_ns) * 1e-6,
+                        .data_wait_ms =
+                            static_cast<double>(trace.own_ns(Activity::data_wait) - wait_ns) * 1e-6,
                         .num_real = result.num_real,
                         .more = {{"accuracy", result.accuracy}}});
         progress_.show([&] { return progress_text(result, trainer); });
@@ -127,10 +131,13 @@ class TrainJob {
   }
 
   std::string progress_text(const StepResult& result, const Trainer& trainer) const {
-    const double left_s = times_.median_ms() * 1e-3 * static_cast<double>(trainer.num_steps() - result.step - 1);
-    return fmt::format("step {}/{}  epoch {}  loss {:.4f}  accuracy {:.3f}  {:.1f} ms/step  {:.0f} samples/s  {:.0f} s left",
-                       result.step + 1, trainer.num_steps(), result.epoch, result.loss, result.accuracy,
-                       times_.median_ms(), times_.samples_per_second(), left_s);
+    const double left_s =
+        times_.median_ms() * 1e-3 * static_cast<double>(trainer.num_steps() - result.step - 1);
+    return fmt::format(
+        "step {}/{}  epoch {}  loss {:.4f}  accuracy {:.3f}  {:.1f} ms/step  {:.0f} samples/s  "
+        "{:.0f} s left",
+        result.step + 1, trainer.num_steps(), result.epoch, result.loss, result.accuracy,
+        times_.median_ms(), times_.samples_per_second(), left_s);
   }
 
   void maybe_evaluate(Trainer& trainer, index_t step, bool is_last) {
@@ -141,22 +148,24 @@ class TrainJob {
     const double ms = ms_since(begin_ns, trainer.context().trace);
     evaluation_ms_ += ms;
     if (!is_first()) return;
-    log_->add_evaluation(Json{{"step", step + 1},
-                              {"split", "validation"},
-                              {"loss", evaluation_.loss},
-                              {"accuracy", evaluation_.accuracy},
-                              {"samples", evaluation_.samples},
-                              {"ms", ms}}
-                             .dump());
-    progress_.keep(fmt::format("step {}: validation loss {:.4f}, accuracy {:.4f} on {} images", step + 1,
-                               evaluation_.loss, evaluation_.accuracy, evaluation_.samples));
+    log_->add_evaluation(Json{
+        {"step", step + 1},
+        {"split", "validation"},
+        {"loss", evaluation_.loss},
+        {"accuracy", evaluation_.accuracy},
+        {"samples", evaluation_.samples},
+        {"ms", ms}}.dump());
+    progress_.keep(fmt::format("step {}: validation loss {:.4f}, accuracy {:.4f} on {} images",
+                               step + 1, evaluation_.loss, evaluation_.accuracy,
+                               evaluation_.samples));
   }
 
   void finish(Trainer& trainer) {
     const Hash128 state = trainer.state_hash();
-    const RankFigures mine{trainer.context().arena.peak().total,
-                           static_cast<std::uint64_t>(trainer.parameters().held_elements()),
-                           trainer.mesh().axis("tp").bytes_sent() + trainer.mesh().axis("dp").bytes_sent()};
+    const RankFigures mine{
+        trainer.context().arena.peak().total,
+        static_cast<std::uint64_t>(trainer.parameters().held_elements()),
+        trainer.mesh().axis("tp").bytes_sent() + trainer.mesh().axis("dp").bytes_sent()};
     const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
     const std::vector<std::string> all = world_.all_gather_strings("summary", bytes);
     if (!is_first()) return;
@@ -181,48 +190,57 @@ class TrainJob {
     const Arena::Peak& own_peak = trainer.context().arena.peak();
     Json kinds;
     for (int kind = 0; kind < num_memory_kinds; ++kind) {
-      kinds[std::string(name_of(static_cast<MemoryKind>(kind)))] = own_peak.by_kind[static_cast<std::size_t>(kind)];
+      kinds[std::string(name_of(static_cast<MemoryKind>(kind)))] =
+          own_peak.by_kind[static_cast<std::size_t>(kind)];
     }
     Json account;
     for (int activity = 0; activity < num_activities; ++activity) {
       const auto which = static_cast<Activity>(activity);
-      account[std::string(name_of(which))] = static_cast<double>(trainer.context().trace.own_ns(which)) * 1e-6;
+      account[std::string(name_of(which))] =
+          static_cast<double>(trainer.context().trace.own_ns(which)) * 1e-6;
     }
-    return Json{{"plan", plan_.name},
-                {"state_hash", state.text()},
-                {"loss_hash", trainer.loss_hash().text()},
-                {"plan_hash", plan_fingerprint(plan_)},
-                {"steps", trainer.num_steps()},
-                {"final_loss", last_result_.loss},
-                {"step_ms", {{"median", times_.median_ms()}, {"p95", times_.p95_ms()}}},
-                {"samples_per_s", times_.samples_per_second()},
-                {"peak_bytes", peak},
-                {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
-                {"comm_bytes_per_step", sent / static_cast<std::uint64_t>(trainer.num_steps())},
-                {"layout",
-                 {{"tp", plan_.layout.tp},
-                  {"dp", plan_.layout.dp},
-                  {"threads", plan_.layout.threads},
-                  {"order", plan_.layout.order}}},
-                {"metrics", {{"validation_loss", evaluation_.loss}, {"validation_accuracy", evaluation_.accuracy}}},
-                {"ranks", by_rank},
-                {"rank0", {{"peak_phase", name_of(own_peak.phase)}, {"peak_bytes_by_kind", kinds}, {"ms", account}}},
-                {"start_ms", first_step_ms_},
-                {"evaluation_ms", evaluation_ms_},
-                {"fingerprint", trainer.fingerprint()}};
+    return Json{
+        {"plan", plan_.name},
+        {"state_hash", state.text()},
+        {"loss_hash", trainer.loss_hash().text()},
+        {"plan_hash", plan_fingerprint(plan_)},
+        {"steps", trainer.num_steps()},
+        {"final_loss", last_result_.loss},
+        {"step_ms", {{"median", times_.median_ms()}, {"p95", times_.p95_ms()}}},
+        {"samples_per_s", times_.samples_per_second()},
+        {"peak_bytes", peak},
+        {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
+        {"comm_bytes_per_step", sent / static_cast<std::uint64_t>(trainer.num_steps())},
+        {"layout",
+         {{"tp", plan_.layout.tp},
+          {"dp", plan_.layout.dp},
+          {"threads", plan_.layout.threads},
+          {"order", plan_.layout.order}}},
+        {"metrics",
+         {{"validation_loss", evaluation_.loss}, {"validation_accuracy", evaluation_.accuracy}}},
+        {"ranks", by_rank},
+        {"rank0",
+         {{"peak_phase", name_of(own_peak.phase)}, {"peak_bytes_by_kind", kinds}, {"ms", account}}},
+        {"start_ms", first_step_ms_},
+        {"evaluation_ms", evaluation_ms_},
+        {"fingerprint", trainer.fingerprint()}};
   }
 
   void say_summary(const Json& summary) {
     text_ << fmt::format(
-        "done: {} steps, final loss {:.4f}, validation accuracy {:.4f}\n"
-        "  step {:.2f} ms median, {:.2f} ms P95, {:.0f} samples/s; peak {:.1f} MiB on the largest rank\n"
-        "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
-        "  state_hash {}\n  loss_hash  {}\n  {}\n",
-        summary["steps"].get<index_t>(), last_result_.loss, evaluation_.accuracy, times_.median_ms(), times_.p95_ms(),
-        times_.samples_per_second(), summary["peak_bytes"].get<double>() / (1 << 20),
-        summary["parameters_per_rank"]["min"].get<index_t>(), summary["parameters_per_rank"]["max"].get<index_t>(),
-        summary["comm_bytes_per_step"].get<double>() / (1 << 20), summary["state_hash"].get<std::string>(),
-        summary["loss_hash"].get<std::string>(), log_->folder() + "/summary.json")
+                 "done: {} steps, final loss {:.4f}, validation accuracy {:.4f}\n"
+                 "  step {:.2f} ms median, {:.2f} ms P95, {:.0f} samples/s; peak {:.1f} MiB on the "
+                 "largest rank\n"
+                 "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
+                 "  state_hash {}\n  loss_hash  {}\n  {}\n",
+                 summary["steps"].get<index_t>(), last_result_.loss, evaluation_.accuracy,
+                 times_.median_ms(), times_.p95_ms(), times_.samples_per_second(),
+                 summary["peak_bytes"].get<double>() / (1 << 20),
+                 summary["parameters_per_rank"]["min"].get<index_t>(),
+                 summary["parameters_per_rank"]["max"].get<index_t>(),
+                 summary["comm_bytes_per_step"].get<double>() / (1 << 20),
+                 summary["state_hash"].get<std::string>(), summary["loss_hash"].get<std::string>(),
+                 log_->folder() + "/summary.json")
           << std::flush;
   }
 
@@ -245,7 +263,8 @@ class TrainJob {
 
 }  // namespace
 
-int train(const TrainOptions& options, Transport& transport, std::ostream& text, std::ostream& out) {
+int train(const TrainOptions& options, Transport& transport, std::ostream& text,
+          std::ostream& out) {
   return TrainJob(options, transport, text, out).run();
 }
 

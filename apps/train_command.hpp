@@ -1,5 +1,5 @@
-// `weft train`: the job. Reads the plan, opens the data, makes the run folder, trains, and ends with a
-// summary.
+// `weft train`: the job. Reads the plan, opens the data, makes the run folder, trains, and ends
+// with a summary.
 #pragma once
 
 #include <iosfwd>

@@ -16,7 +16,9 @@ namespace weft {
 
 namespace {
 
-Order order_of(const Plan& plan) { return plan.numerics.mode == NumericsMode::exact ? Order::tree : Order::any; }
+Order order_of(const Plan& plan) {
+  return plan.numerics.mode == NumericsMode::exact ? Order::tree : Order::any;
+}
 
 Numerics numerics_of(const Plan& plan) {
   const bool exact = plan.numerics.mode == NumericsMode::exact;
@@ -39,12 +41,17 @@ MlpSpec model_of(const Plan& plan) {
           .padded_classes = round_up(Cifar10::num_classes, plan.numerics.shards)};
 }
 
-std::unique_ptr<Optimizer> make_optimizer(Context& context, const ParameterSet& parameters, const OptimizerPlan& plan) {
+std::unique_ptr<Optimizer> make_optimizer(Context& context, const ParameterSet& parameters,
+                                          const OptimizerPlan& plan) {
   if (plan.kind == "sgd") {
-    return make_sgd(context, parameters, {.momentum = plan.momentum, .weight_decay = plan.weight_decay});
+    return make_sgd(context, parameters,
+                    {.momentum = plan.momentum, .weight_decay = plan.weight_decay});
   }
   return make_adamw(context, parameters,
-                    {.beta1 = plan.beta1, .beta2 = plan.beta2, .eps = plan.eps, .weight_decay = plan.weight_decay});
+                    {.beta1 = plan.beta1,
+                     .beta2 = plan.beta2,
+                     .eps = plan.eps,
+                     .weight_decay = plan.weight_decay});
 }
 
 LearningRate schedule_of(const Plan& plan) {
@@ -71,7 +78,8 @@ Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Tran
   LoaderOptions reading = loader_options(plan_, mesh_.rank("dp"));
   reading.end_step = plan_.num_steps();
   loader_ = std::make_unique<Loader>(
-      data, Sampler(split.train, plan_.batch.global, plan_.batch.last, plan_.numerics.seed), reading);
+      data, Sampler(split.train, plan_.batch.global, plan_.batch.last, plan_.numerics.seed),
+      reading);
   model_ = std::make_unique<StageModel>(make_mlp_classifier(model_of(plan_), parameters_, tp_));
   parameters_.allocate(context_);
   optimizer_ = make_optimizer(context_, parameters_, plan_.optimizer);
@@ -84,8 +92,9 @@ Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Tran
 void Trainer::check_machine() {
   fingerprint_ = numerics_fingerprint(context_.device);
   if (plan_.numerics.mode != NumericsMode::exact) return;
-  require_equal(mesh_.world(), "the arithmetic fingerprint (libraries, CPU)", fingerprint_,
-                "Exact mode needs equal machines: ask for one kind of node, or set numerics.mode = \"fast\"");
+  require_equal(
+      mesh_.world(), "the arithmetic fingerprint (libraries, CPU)", fingerprint_,
+      "Exact mode needs equal machines: ask for one kind of node, or set numerics.mode = \"fast\"");
   agree(mesh_.world(), "numerics", [&] {
     check_denormals(context_);
     probe_gemm(context_, model_->products(plan_.batch.micro));
@@ -116,12 +125,14 @@ std::vector<LossSums> Trainer::run_lanes(const HostBatch& batch) {
     for (index_t m = 0; m < per_lane; ++m) {
       const index_t first_sample = (lane * per_lane + m) * micro;
       const index_t first_row = first_sample - grad_sync_->lanes().begin * per_lane * micro;
-      const Pass pass{.step = step_, .first_sample = first_sample, .num_rows = micro, .first_of_lane = m == 0};
+      const Pass pass{
+          .step = step_, .first_sample = first_sample, .num_rows = micro, .first_of_lane = m == 0};
       StageModel::State state;
       {
         const Trace::Span span(&context_.trace, Activity::forward, "forward");
         context_.arena.set_phase(Phase::forward);
-        lane_sum += model_->forward(context_, to_device(batch, {first_row, first_row + micro}, scale), &state, pass);
+        lane_sum += model_->forward(
+            context_, to_device(batch, {first_row, first_row + micro}, scale), &state, pass);
       }
       const Trace::Span span(&context_.trace, Activity::backward, "backward");
       context_.arena.set_phase(Phase::backward);
@@ -136,14 +147,16 @@ std::vector<LossSums> Trainer::run_lanes(const HostBatch& batch) {
 }
 
 LossSums Trainer::sum_over_lanes(const std::vector<LossSums>& mine, index_t num_leaves) {
-  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(LossSums));
+  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
+                               mine.size() * sizeof(LossSums));
   reduce_tree::Stack<LossSums> stack(num_leaves);
   index_t leaf = 0;
   for (const std::string& part : mesh_.axis("dp").all_gather_strings("loss", bytes)) {
     for (std::size_t at = 0; at < part.size(); at += sizeof(LossSums), ++leaf) {
       LossSums sums;
       std::memcpy(&sums, part.data() + at, sizeof(LossSums));
-      stack.push({leaf, leaf + 1}, sums, [](LossSums left, const LossSums& right) { return left += right; });
+      stack.push({leaf, leaf + 1}, sums,
+                 [](LossSums left, const LossSums& right) { return left += right; });
     }
   }
   return stack.nodes().front().value;
@@ -151,10 +164,11 @@ LossSums Trainer::sum_over_lanes(const std::vector<LossSums>& mine, index_t num_
 
 void Trainer::check_finite(const StepResult& result) const {
   if (std::isfinite(result.loss) && std::isfinite(result.gradient_norm)) return;
-  throw AgreedError(ExitCode::failed,
-                    fmt::format("step {}: the loss is {} and the gradient norm is {}; stopped before the update. "
-                                "Use a smaller optimizer.lr (now {}), warm-up steps, or optimizer.clip_norm",
-                                result.step + 1, result.loss, result.gradient_norm, plan_.optimizer.lr));
+  throw AgreedError(
+      ExitCode::failed,
+      fmt::format("step {}: the loss is {} and the gradient norm is {}; stopped before the update. "
+                  "Use a smaller optimizer.lr (now {}), warm-up steps, or optimizer.clip_norm",
+                  result.step + 1, result.loss, result.gradient_norm, plan_.optimizer.lr));
 }
 
 StepResult Trainer::step() {
@@ -176,7 +190,8 @@ StepResult Trainer::step() {
   result.gradient_norm = global_norm_->of_gradients(context_, parameters_, mesh_.axis("tp"));
   check_finite(result);
   const double clip = plan_.optimizer.clip_norm;
-  const double factor = clip > 0.0 && result.gradient_norm > clip ? clip / result.gradient_norm : 1.0;
+  const double factor =
+      clip > 0.0 && result.gradient_norm > clip ? clip / result.gradient_norm : 1.0;
   result.learning_rate = learning_rate_.at(step_);
   optimizer_->update(context_, parameters_,
                      {.step = step_, .learning_rate = result.learning_rate, .clip_factor = factor});
@@ -204,7 +219,9 @@ Evaluation Trainer::evaluate() {
   }
   const LossSums total = sum_over_lanes(sums, num_microbatches);
   const auto count = static_cast<double>(total.rows);
-  return {.loss = total.loss / count, .accuracy = static_cast<double>(total.correct) / count, .samples = total.rows};
+  return {.loss = total.loss / count,
+          .accuracy = static_cast<double>(total.correct) / count,
+          .samples = total.rows};
 }
 
 Hash128 Trainer::state_hash() {
@@ -219,8 +236,10 @@ Hash128 Trainer::state_hash() {
     }
     total += other.cut;
   }
-  for (const std::string& text : mesh_.axis("dp").all_gather_strings("state_hash.dp", total.text())) {
-    require(text == total.text(), ExitCode::failed, "the data-parallel replicas hold different parameters");
+  for (const std::string& text :
+       mesh_.axis("dp").all_gather_strings("state_hash.dp", total.text())) {
+    require(text == total.text(), ExitCode::failed,
+            "the data-parallel replicas hold different parameters");
   }
   return total;
 }

@@ -42,11 +42,12 @@ struct Evaluation {
 class Trainer {
  public:
   // Collective over the run. `plan` is valid for transport.size() ranks; `data` and `split` must
-  // outlive the trainer. Throws AgreedError where the ranks' machines or libraries differ (exact mode).
+  // outlive the trainer. Throws AgreedError where the ranks' machines or libraries differ (exact
+  // mode).
   Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport);
 
-  // Collective. The next step: data, forward, backward, reduction, update. Throws AgreedError before
-  // the update where loss or gradient norm is not finite.
+  // Collective. The next step: data, forward, backward, reduction, update. Throws AgreedError
+  // before the update where loss or gradient norm is not finite.
   StepResult step();
 
   // Collective. Loss and accuracy on the validation part, without augmentation and dropout.

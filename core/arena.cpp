@@ -17,8 +17,8 @@ std::string_view name_of(MemoryKind kind) {
 }
 
 std::string_view name_of(Phase phase) {
-  static constexpr std::array<std::string_view, num_phases> names = {"start_up", "forward", "backward", "update",
-                                                                     "evaluation"};
+  static constexpr std::array<std::string_view, num_phases> names = {
+      "start_up", "forward", "backward", "update", "evaluation"};
   return names[static_cast<std::size_t>(phase)];
 }
 
@@ -28,7 +28,9 @@ constexpr Arena::Bytes alignment = 256;
 
 }  // namespace
 
-Arena::Bytes Arena::rounded(Bytes bytes) { return std::max<Bytes>(1, (bytes + 4095) / 4096) * 4096; }
+Arena::Bytes Arena::rounded(Bytes bytes) {
+  return std::max<Bytes>(1, (bytes + 4095) / 4096) * 4096;
+}
 
 Arena::~Arena() {
   for (const auto& [block, raw] : raw_) Kokkos::kokkos_free<MemorySpace>(raw);
@@ -46,10 +48,11 @@ void* Arena::allocate(MemoryKind kind, Bytes bytes) {
     try {
       raw = Kokkos::kokkos_malloc<MemorySpace>("weft/arena", rounded(bytes) + alignment);
     } catch (const std::exception&) {
-      throw Error(ExitCode::failed,
-                  fmt::format("no memory left: {} MiB were asked for {}, {} MiB are in use. Use a smaller "
-                              "batch.micro, or more tp ranks",
-                              bytes >> 20, name_of(kind), total_ >> 20));
+      throw Error(
+          ExitCode::failed,
+          fmt::format("no memory left: {} MiB were asked for {}, {} MiB are in use. Use a smaller "
+                      "batch.micro, or more tp ranks",
+                      bytes >> 20, name_of(kind), total_ >> 20));
     }
     const auto address = reinterpret_cast<std::uintptr_t>(raw);
     block = reinterpret_cast<void*>((address + alignment - 1) / alignment * alignment);

@@ -11,7 +11,14 @@
 
 namespace weft {
 
-enum class MemoryKind : std::uint8_t { parameters, gradients, optimizer, activations, workspace, input };
+enum class MemoryKind : std::uint8_t {
+  parameters,
+  gradients,
+  optimizer,
+  activations,
+  workspace,
+  input
+};
 inline constexpr int num_memory_kinds = 6;
 std::string_view name_of(MemoryKind kind);
 
@@ -34,8 +41,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Device memory, aligned to 256 bytes, contents undefined. Throws Error(failed) when there is none
-  // left, saying how much was asked for and what is in use.
+  // Device memory, aligned to 256 bytes, contents undefined. Throws Error(failed) when there is
+  // none left, saying how much was asked for and what is in use.
   void* allocate(MemoryKind kind, Bytes bytes);
   void release(MemoryKind kind, void* block, Bytes bytes) noexcept;
 

@@ -16,9 +16,11 @@ int threads_available() {
 }  // namespace
 
 Device::Device(int num_threads) : num_threads_(device_memory_is_host ? num_threads : 1) {
-  require(num_threads_ == 1 || num_threads_ <= threads_available(), ExitCode::usage,
-          fmt::format("layout.threads: {} threads a rank were asked for; this Kokkos was started with {} ({})",
-                      num_threads_, threads_available(), Kokkos::DefaultHostExecutionSpace::name()));
+  require(
+      num_threads_ == 1 || num_threads_ <= threads_available(), ExitCode::usage,
+      fmt::format(
+          "layout.threads: {} threads a rank were asked for; this Kokkos was started with {} ({})",
+          num_threads_, threads_available(), Kokkos::DefaultHostExecutionSpace::name()));
 }
 
 std::string Device::text() const {

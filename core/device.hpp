@@ -32,7 +32,8 @@ class Device {
   void parallel_for(const char* label, index_t n, const F& f) const {
     if constexpr (!device_memory_is_host) {
       // Without the index type a GPU counts in 32 bits.
-      using Indices = Kokkos::RangePolicy<Kokkos::DefaultExecutionSpace, Kokkos::IndexType<index_t>>;
+      using Indices =
+          Kokkos::RangePolicy<Kokkos::DefaultExecutionSpace, Kokkos::IndexType<index_t>>;
       Kokkos::parallel_for(label, Indices(0, n), f);
     } else if (num_threads_ == 1) {
       run_serial(label, n, f);

@@ -8,7 +8,8 @@ namespace {
 
 std::string short_place(const std::source_location& place) {
   std::string_view file = place.file_name();
-  if (const auto slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  if (const auto slash = file.rfind('/'); slash != std::string_view::npos)
+    file.remove_prefix(slash + 1);
   return std::string(file) + ":" + std::to_string(place.line());
 }
 

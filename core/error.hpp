@@ -11,11 +11,11 @@ namespace weft {
 // The program's exit codes (README, "Exit codes").
 enum class ExitCode : int {
   done = 0,
-  failed = 1,         // something that no other code names
-  usage = 2,          // bad command line or plan
-  stopped = 3,        // stopped on purpose: requeue me
-  peer = 4,           // a peer died, or a collective timed out
-  data = 5,           // data or checkpoint missing, truncated or altered
+  failed = 1,   // something that no other code names
+  usage = 2,    // bad command line or plan
+  stopped = 3,  // stopped on purpose: requeue me
+  peer = 4,     // a peer died, or a collective timed out
+  data = 5,     // data or checkpoint missing, truncated or altered
 };
 
 class Error : public std::runtime_error {
@@ -36,7 +36,8 @@ class Error : public std::runtime_error {
 // was found and what to change.
 inline void require(bool condition, ExitCode code, const std::string& message,
                     std::source_location place = std::source_location::current()) {
-  if (!condition) [[unlikely]] throw Error(code, message, place);
+  if (!condition) [[unlikely]]
+    throw Error(code, message, place);
 }
 
 }  // namespace weft

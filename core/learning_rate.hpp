@@ -14,8 +14,8 @@ struct LearningRate {
   index_t num_steps = 0;        // where the cosine ends
   double final_fraction = 0.0;  // of the peak, at the end
 
-  // step: 0-based. Warm-up: peak (step+1) / W. Then peak (f + (1-f) (1 + cos(pi (step-W) / (N-W))) / 2)
-  // (Loshchilov and Hutter 2017, without restarts).
+  // step: 0-based. Warm-up: peak (step+1) / W. Then peak (f + (1-f) (1 + cos(pi (step-W) / (N-W)))
+  // / 2) (Loshchilov and Hutter 2017, without restarts).
   double at(index_t step) const;
 };
 

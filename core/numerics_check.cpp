@@ -35,7 +35,8 @@ std::string cpu_text() {
 constexpr float smallest_denormal = 1.40129846e-45f;
 
 // One product with operands shifted by `shift` elements and rows longer by `gap`.
-std::vector<float> run_probe(Context& context, const kernels::GemmCall& shape, index_t shift, index_t gap) {
+std::vector<float> run_probe(Context& context, const kernels::GemmCall& shape, index_t shift,
+                             index_t gap) {
   using kernels::GemmCall;
   const auto make = [&](index_t rows, index_t cols, std::uint32_t which) {
     const index_t stride = cols + gap;
@@ -44,8 +45,10 @@ std::vector<float> run_probe(Context& context, const kernels::GemmCall& shape, i
     std::vector<float> host(static_cast<std::size_t>(shift + rows * stride), 0.0f);
     for (index_t r = 0; r < rows; ++r) {
       for (index_t c = 0; c < cols; ++c) {
-        const auto words = random::words_at(key, which, 0, static_cast<std::uint64_t>(r * cols + c));
-        host[static_cast<std::size_t>(shift + r * stride + c)] = 2.0f * random::uniform(words.word[0]) - 1.0f;
+        const auto words =
+            random::words_at(key, which, 0, static_cast<std::uint64_t>(r * cols + c));
+        host[static_cast<std::size_t>(shift + r * stride + c)] =
+            2.0f * random::uniform(words.word[0]) - 1.0f;
       }
     }
     copy_to_device(tensor.raw(), host.data(), tensor.num_bytes());
@@ -79,8 +82,9 @@ std::vector<float> run_probe(Context& context, const kernels::GemmCall& shape, i
 
 std::string numerics_fingerprint(const Device& device) {
   return fmt::format("{}; {}; glibc {}; {}; Kokkos {}.{}.{} {}", kernels::blas_text(), cpu_text(),
-                     gnu_get_libc_version(), __VERSION__, KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100,
-                     KOKKOS_VERSION % 100, device_memory_is_host ? "host" : device.text());
+                     gnu_get_libc_version(), __VERSION__, KOKKOS_VERSION / 10000,
+                     KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100,
+                     device_memory_is_host ? "host" : device.text());
 }
 
 void check_denormals(Context& context) {
@@ -91,13 +95,15 @@ void check_denormals(Context& context) {
   copy_to_device(terms.raw(), host.data(), terms.num_bytes());
   const float* term = terms.data();
   float* sum = sums.data();
-  context.device.parallel_for("weft/check_denormals", num_threads,
-                              KOKKOS_LAMBDA(index_t i) { sum[i] = term[i] + term[i]; });
+  context.device.parallel_for(
+      "weft/check_denormals", num_threads,
+      KOKKOS_LAMBDA(index_t i) { sum[i] = term[i] + term[i]; });
   copy_to_host(host.data(), sums.raw(), sums.num_bytes());
   for (index_t i = 0; i < num_threads; ++i) {
     // By its bits: where denormals count as zeros, a comparison of floats finds 0 equal to them.
     require(std::bit_cast<std::uint32_t>(host[static_cast<std::size_t>(i)]) == 2u, ExitCode::failed,
-            fmt::format("thread {} flushes denormal numbers to zero, which exact mode does not allow: a library "
+            fmt::format("thread {} flushes denormal numbers to zero, which exact mode does not "
+                        "allow: a library "
                         "built with -ffast-math was loaded (look at LD_PRELOAD)",
                         i));
   }
@@ -113,11 +119,13 @@ void probe_gemm(Context& context, std::span<const kernels::GemmCall> calls) {
     const std::pair<index_t, index_t> variants[] = {{0, 0}, {64, 0}, {0, 64}};
     for (const auto& [shift, gap] : variants) {
       const std::vector<float> again = run_probe(context, shape, shift, gap);
-      require(std::memcmp(first.data(), again.data(), first.size() * sizeof(float)) == 0, ExitCode::failed,
-              fmt::format("the matrix product {}{} x {} x {}{} of {} does not repeat bit for bit, which exact mode "
+      require(std::memcmp(first.data(), again.data(), first.size() * sizeof(float)) == 0,
+              ExitCode::failed,
+              fmt::format("the matrix product {}{} x {} x {}{} of {} does not repeat bit for bit, "
+                          "which exact mode "
                           "needs. Use another BLAS (BLIS does), or numerics.mode = \"fast\"",
-                          call.m, call.transpose_a ? "^T" : "", call.k, call.n, call.transpose_b ? "^T" : "",
-                          kernels::blas_text()));
+                          call.m, call.transpose_a ? "^T" : "", call.k, call.n,
+                          call.transpose_b ? "^T" : "", kernels::blas_text()));
     }
   }
 }

@@ -15,9 +15,12 @@ Tensor make_state(Context& context, const ParameterSet& parameters) {
 class AdamW final : public Optimizer {
  public:
   AdamW(Context& context, const ParameterSet& parameters, const AdamWOptions& options)
-      : options_(options), exp_avg_(make_state(context, parameters)), exp_avg_sq_(make_state(context, parameters)) {}
+      : options_(options),
+        exp_avg_(make_state(context, parameters)),
+        exp_avg_sq_(make_state(context, parameters)) {}
 
-  void update(Context& context, const ParameterSet& parameters, const UpdateScalars& scalars) override {
+  void update(Context& context, const ParameterSet& parameters,
+              const UpdateScalars& scalars) override {
     // No running products of beta: powers of the integer step.
     const double t = static_cast<double>(scalars.step + 1);
     const double correction1 = 1.0 - std::pow(options_.beta1, t);
@@ -31,21 +34,22 @@ class AdamW final : public Optimizer {
     const auto rest2 = static_cast<float>(1.0 - options_.beta2);
     const auto eps = static_cast<float>(options_.eps);
     for (const auto& p : parameters.all()) {
-      const auto keep =
-          static_cast<float>(p->decays() ? 1.0 - scalars.learning_rate * options_.weight_decay : 1.0);
+      const auto keep = static_cast<float>(
+          p->decays() ? 1.0 - scalars.learning_rate * options_.weight_decay : 1.0);
       float* value = p->value;
       const float* gradient = p->gradient;
       float* m = exp_avg_.data() + p->offset;
       float* v = exp_avg_sq_.data() + p->offset;
-      context.device.parallel_for("weft/adamw", p->spec.local_elements(), KOKKOS_LAMBDA(index_t i) {
-        const float g = clip * gradient[i];
-        const float m_new = beta1 * m[i] + rest1 * g;
-        const float v_new = beta2 * v[i] + rest2 * (g * g);
-        const float denominator = std::sqrt(v_new) * root_correction + eps;
-        m[i] = m_new;
-        v[i] = v_new;
-        value[i] = keep * value[i] - step_size * (m_new / denominator);
-      });
+      context.device.parallel_for(
+          "weft/adamw", p->spec.local_elements(), KOKKOS_LAMBDA(index_t i) {
+            const float g = clip * gradient[i];
+            const float m_new = beta1 * m[i] + rest1 * g;
+            const float v_new = beta2 * v[i] + rest2 * (g * g);
+            const float denominator = std::sqrt(v_new) * root_correction + eps;
+            m[i] = m_new;
+            v[i] = v_new;
+            value[i] = keep * value[i] - step_size * (m_new / denominator);
+          });
     }
   }
 
@@ -61,11 +65,13 @@ class AdamW final : public Optimizer {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(Context& context, const ParameterSet& parameters, const SgdOptions& options) : options_(options) {
+  Sgd(Context& context, const ParameterSet& parameters, const SgdOptions& options)
+      : options_(options) {
     if (options_.momentum != 0.0) velocity_ = make_state(context, parameters);
   }
 
-  void update(Context& context, const ParameterSet& parameters, const UpdateScalars& scalars) override {
+  void update(Context& context, const ParameterSet& parameters,
+              const UpdateScalars& scalars) override {
     const auto clip = static_cast<float>(scalars.clip_factor);
     const auto learning_rate = static_cast<float>(scalars.learning_rate);
     const auto momentum = static_cast<float>(options_.momentum);
@@ -76,17 +82,19 @@ class Sgd final : public Optimizer {
       const index_t n = p->spec.local_elements();
       if (velocity_) {
         float* v = velocity_.data() + p->offset;
-        context.device.parallel_for("weft/sgd_momentum", n, KOKKOS_LAMBDA(index_t i) {
-          const float g = clip * gradient[i] + decay * value[i];
-          const float v_new = momentum * v[i] + g;
-          v[i] = v_new;
-          value[i] -= learning_rate * v_new;
-        });
+        context.device.parallel_for(
+            "weft/sgd_momentum", n, KOKKOS_LAMBDA(index_t i) {
+              const float g = clip * gradient[i] + decay * value[i];
+              const float v_new = momentum * v[i] + g;
+              v[i] = v_new;
+              value[i] -= learning_rate * v_new;
+            });
       } else {
-        context.device.parallel_for("weft/sgd", n, KOKKOS_LAMBDA(index_t i) {
-          const float g = clip * gradient[i] + decay * value[i];
-          value[i] -= learning_rate * g;
-        });
+        context.device.parallel_for(
+            "weft/sgd", n, KOKKOS_LAMBDA(index_t i) {
+              const float g = clip * gradient[i] + decay * value[i];
+              value[i] -= learning_rate * g;
+            });
       }
     }
   }
@@ -103,11 +111,13 @@ class Sgd final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adamw(Context& context, const ParameterSet& parameters, const AdamWOptions& options) {
+std::unique_ptr<Optimizer> make_adamw(Context& context, const ParameterSet& parameters,
+                                      const AdamWOptions& options) {
   return std::make_unique<AdamW>(context, parameters, options);
 }
 
-std::unique_ptr<Optimizer> make_sgd(Context& context, const ParameterSet& parameters, const SgdOptions& options) {
+std::unique_ptr<Optimizer> make_sgd(Context& context, const ParameterSet& parameters,
+                                    const SgdOptions& options) {
   return std::make_unique<Sgd>(context, parameters, options);
 }
 

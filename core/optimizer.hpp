@@ -11,11 +11,12 @@
 
 namespace weft {
 
-// The scalars of one update, computed in f64 from the integer step alike on every rank (EXACT 3.19).
+// The scalars of one update, computed in f64 from the integer step alike on every rank
+// (EXACT 3.19).
 struct UpdateScalars {
-  index_t step = 0;         // 0-based
+  index_t step = 0;  // 0-based
   double learning_rate = 0;
-  double clip_factor = 1;   // multiplied into the gradient, always
+  double clip_factor = 1;  // multiplied into the gradient, always
 };
 
 struct AdamWOptions {
@@ -39,16 +40,19 @@ class Optimizer {
 
   virtual ~Optimizer() = default;
   // Uses the gradients bound in `parameters`.
-  virtual void update(Context& context, const ParameterSet& parameters, const UpdateScalars& scalars) = 0;
+  virtual void update(Context& context, const ParameterSet& parameters,
+                      const UpdateScalars& scalars) = 0;
   virtual std::vector<State> states() const = 0;
 };
 
 // AdamW (Loshchilov and Hutter 2019, algorithm 2, with the decay scaled by the learning rate):
 //   g = clip dL/dp;  p *= 1 - lr wd (matrices);  m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2
 //   p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps),  t = step + 1
-std::unique_ptr<Optimizer> make_adamw(Context& context, const ParameterSet& parameters, const AdamWOptions& options);
+std::unique_ptr<Optimizer> make_adamw(Context& context, const ParameterSet& parameters,
+                                      const AdamWOptions& options);
 
 // SGD with momentum: g = clip dL/dp + wd p (matrices);  v = mu v + g;  p -= lr v
-std::unique_ptr<Optimizer> make_sgd(Context& context, const ParameterSet& parameters, const SgdOptions& options);
+std::unique_ptr<Optimizer> make_sgd(Context& context, const ParameterSet& parameters,
+                                    const SgdOptions& options);
 
 }  // namespace weft

@@ -9,7 +9,8 @@
 
 namespace weft {
 
-Parameter& ParameterSet::add(std::string name, const ShardSpec& spec, InitialValue initial, GradientRows rows) {
+Parameter& ParameterSet::add(std::string name, const ShardSpec& spec, InitialValue initial,
+                             GradientRows rows) {
   auto parameter = std::make_unique<Parameter>();
   parameter->name = std::move(name);
   parameter->spec = spec;
@@ -18,7 +19,8 @@ Parameter& ParameterSet::add(std::string name, const ShardSpec& spec, InitialVal
   parameter->offset = flat_elements_;
   for (index_t shard = spec.owned().begin; shard < spec.owned().end; ++shard) {
     const index_t begin = flat_elements_ + spec.offset(shard) + spec.block(shard).num_elements();
-    const index_t end = flat_elements_ + (shard + 1 < spec.owned().end ? spec.offset(shard + 1) : spec.local_elements());
+    const index_t end = flat_elements_ + (shard + 1 < spec.owned().end ? spec.offset(shard + 1)
+                                                                       : spec.local_elements());
     if (begin < end) gaps_.push_back({begin, end});
   }
   flat_elements_ += spec.local_elements();
@@ -33,7 +35,8 @@ void ParameterSet::allocate(Context& context) {
   const index_t num_blocks = context.numerics.num_token_blocks;
   index_t partial_elements = 0;
   for (const auto& p : parameters_) {
-    if (p->rows == GradientRows::token_blocks) partial_elements += num_blocks * p->spec.local_elements();
+    if (p->rows == GradientRows::token_blocks)
+      partial_elements += num_blocks * p->spec.local_elements();
   }
   partials_ = Tensor(context.arena, MemoryKind::gradients, {partial_elements});
 
@@ -75,7 +78,8 @@ void ParameterSet::clear_gaps(float* flat) const {
 void ParameterSet::fold_partials(Context& context, const Parameter& parameter) {
   if (parameter.rows != GradientRows::token_blocks) return;
   const index_t n = parameter.spec.global().num_elements();
-  kernels::tree_fold_rows(context, parameter.partials, context.numerics.num_token_blocks, n, parameter.gradient);
+  kernels::tree_fold_rows(context, parameter.partials, context.numerics.num_token_blocks, n,
+                          parameter.gradient);
 }
 
 }  // namespace weft

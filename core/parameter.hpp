@@ -1,6 +1,7 @@
 // Named parameters of one rank, their values, gradients and initial numbers, in flat memory: one
-// block of values and one of gradients, in which each parameter's local storage begins on a multiple
-// of 64 elements. Flat, so that a gradient bucket, an optimizer step and a copy are one range.
+// block of values and one of gradients, in which each parameter's local storage begins on a
+// multiple of 64 elements. Flat, so that a gradient bucket, an optimizer step and a copy are one
+// range.
 #pragma once
 
 #include <memory>
@@ -59,8 +60,8 @@ class ParameterSet {
 
   // Points every parameter's gradient into `flat`, flat_elements() long.
   void bind_gradients(float* flat);
-  // Points them all to the start of `shared`, largest_elements() long: for gradients that are used up
-  // as soon as they are ready.
+  // Points them all to the start of `shared`, largest_elements() long: for gradients that are used
+  // up as soon as they are ready.
   void bind_gradients_to_one(float* shared);
   index_t largest_elements() const;
   // Sets to 0 what no layer writes: the gaps behind blocks, in a new block of gradients.

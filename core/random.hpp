@@ -36,7 +36,8 @@ struct Key {
 };
 
 WEFT_HOST_DEVICE inline Words philox(Counter counter, Key key) {
-  std::uint32_t c0 = counter.word[0], c1 = counter.word[1], c2 = counter.word[2], c3 = counter.word[3];
+  std::uint32_t c0 = counter.word[0], c1 = counter.word[1], c2 = counter.word[2],
+                c3 = counter.word[3];
   std::uint32_t k0 = key.word[0], k1 = key.word[1];
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0;
@@ -61,8 +62,11 @@ WEFT_HOST_DEVICE inline Key key_of(std::uint64_t seed, Stream stream) {
 }
 
 // The four words at 64-bit position `index` of the sub-sequence (`high`, `low`).
-WEFT_HOST_DEVICE inline Words words_at(Key key, std::uint32_t high, std::uint32_t low, std::uint64_t index) {
-  return philox({{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), low, high}}, key);
+WEFT_HOST_DEVICE inline Words words_at(Key key, std::uint32_t high, std::uint32_t low,
+                                       std::uint64_t index) {
+  return philox(
+      {{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), low, high}},
+      key);
 }
 
 // [0, 1) with 24 bits: exact in f32.

@@ -30,7 +30,8 @@ WEFT_HOST_DEVICE constexpr Range part_of(index_t part, index_t num_parts, index_
 // The part that holds item `item`: the inverse of part_of. A loop of at most two steps.
 WEFT_HOST_DEVICE constexpr index_t part_holding(index_t item, index_t num_parts, index_t length) {
   index_t part = item * num_parts / length;
-  while (!part_of(part, num_parts, length).contains(item)) part += item < part_of(part, num_parts, length).begin ? -1 : 1;
+  while (!part_of(part, num_parts, length).contains(item))
+    part += item < part_of(part, num_parts, length).begin ? -1 : 1;
   return part;
 }
 
@@ -41,6 +42,8 @@ WEFT_HOST_DEVICE constexpr Range intersection(Range a, Range b) {
 }
 
 // `value` rounded up to a multiple of `step`.
-WEFT_HOST_DEVICE constexpr index_t round_up(index_t value, index_t step) { return (value + step - 1) / step * step; }
+WEFT_HOST_DEVICE constexpr index_t round_up(index_t value, index_t step) {
+  return (value + step - 1) / step * step;
+}
 
 }  // namespace weft

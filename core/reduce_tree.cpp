@@ -8,7 +8,9 @@ namespace weft::reduce_tree {
 namespace {
 
 // The size of a node's full form: the smallest power of two that covers it.
-index_t span_of(Range r) { return static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(r.size()))); }
+index_t span_of(Range r) {
+  return static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(r.size())));
+}
 
 }  // namespace
 
@@ -31,7 +33,9 @@ std::vector<Range> maximal_nodes(Range leaves, index_t num_leaves) {
     // The widest node that begins here and ends inside the range.
     index_t span = 1;
     const auto end_of = [&](index_t s) { return std::min(leaves.begin + s, num_leaves); };
-    while (leaves.begin % (2 * span) == 0 && end_of(2 * span) <= leaves.end && end_of(span) < num_leaves) span *= 2;
+    while (leaves.begin % (2 * span) == 0 && end_of(2 * span) <= leaves.end &&
+           end_of(span) < num_leaves)
+      span *= 2;
     nodes.push_back({leaves.begin, end_of(span)});
     leaves.begin = nodes.back().end;
   }
@@ -52,7 +56,8 @@ index_t peak_nodes(Range leaves, index_t num_leaves) {
 double mean_nodes(index_t num_leaves, index_t num_ranks) {
   double sum = 0;
   for (index_t rank = 0; rank < num_ranks; ++rank) {
-    sum += static_cast<double>(maximal_nodes(part_of(rank, num_ranks, num_leaves), num_leaves).size());
+    sum +=
+        static_cast<double>(maximal_nodes(part_of(rank, num_ranks, num_leaves), num_leaves).size());
   }
   return sum / static_cast<double>(num_ranks);
 }

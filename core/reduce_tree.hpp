@@ -48,7 +48,8 @@ class Stack {
 
   explicit Stack(index_t num_leaves) : num_leaves_(num_leaves) {}
 
-  // Adds the node `range`, which must begin where the last one ended (the first may begin anywhere).
+  // Adds the node `range`, which must begin where the last one ended (the first may begin
+  // anywhere).
   template <class Add>
   void push(Range range, Value value, Add&& add) {
     while (!nodes_.empty() && are_children(nodes_.back().range, range, num_leaves_)) {

@@ -7,7 +7,8 @@ namespace weft {
 index_t Shape::num_elements() const {
   index_t product = 1;
   for (int dim = 0; dim < num_dims_; ++dim) {
-    require((*this)[dim] >= 0 && !__builtin_mul_overflow(product, (*this)[dim], &product), ExitCode::usage,
+    require((*this)[dim] >= 0 && !__builtin_mul_overflow(product, (*this)[dim], &product),
+            ExitCode::usage,
             "a tensor of shape " + text() + " has more elements than 64 bits count");
   }
   return product;

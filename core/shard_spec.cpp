@@ -12,7 +12,8 @@ ShardSpec ShardSpec::replicated(const Shape& global) {
   return spec;
 }
 
-ShardSpec ShardSpec::cut(const Shape& global, int dim, index_t padded_extent, index_t num_shards, Range owned) {
+ShardSpec ShardSpec::cut(const Shape& global, int dim, index_t padded_extent, index_t num_shards,
+                         Range owned) {
   assert(global.num_dims() <= 2 && dim < global.num_dims() && padded_extent >= global[dim]);
   assert(owned.begin >= 0 && owned.end <= num_shards);
   ShardSpec spec;
@@ -42,7 +43,8 @@ Box ShardSpec::valid(index_t shard) const {
 
 index_t ShardSpec::offset(index_t shard) const {
   index_t offset = 0;
-  for (index_t s = owned_.begin; s < shard; ++s) offset += round_up(block(s).num_elements(), block_alignment);
+  for (index_t s = owned_.begin; s < shard; ++s)
+    offset += round_up(block(s).num_elements(), block_alignment);
   return offset;
 }
 
@@ -56,7 +58,8 @@ index_t ShardSpec::held_elements() const {
 
 std::string ShardSpec::text() const {
   if (is_replicated()) return global_.text() + " replicated";
-  return fmt::format("{} dim {} in {}, pieces {}-{}", global_.text(), dim_, num_shards_, owned_.begin, owned_.end - 1);
+  return fmt::format("{} dim {} in {}, pieces {}-{}", global_.text(), dim_, num_shards_,
+                     owned_.begin, owned_.end - 1);
 }
 
 }  // namespace weft

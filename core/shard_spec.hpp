@@ -34,7 +34,8 @@ class ShardSpec {
   // Every rank holds all of it.
   static ShardSpec replicated(const Shape& global);
   // Cut along `dim`, whose extent is first padded to `padded_extent` (>= the extent).
-  static ShardSpec cut(const Shape& global, int dim, index_t padded_extent, index_t num_shards, Range owned);
+  static ShardSpec cut(const Shape& global, int dim, index_t padded_extent, index_t num_shards,
+                       Range owned);
 
   const Shape& global() const { return global_; }  // without pads
   bool is_replicated() const { return dim_ < 0; }

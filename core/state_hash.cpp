@@ -19,15 +19,18 @@ Hash128 hash_shard(const std::string& name, index_t shard, const float* device, 
   Hash128 sum;
   for (index_t first = 0; first < n; first += norm_block) {
     const index_t length = std::min(norm_block, n - first);
-    const std::string label = name + "#" + std::to_string(shard) + "#" + std::to_string(first / norm_block);
-    sum += hash128(host.data() + first, static_cast<std::size_t>(length) * sizeof(float), hash64(label));
+    const std::string label =
+        name + "#" + std::to_string(shard) + "#" + std::to_string(first / norm_block);
+    sum += hash128(host.data() + first, static_cast<std::size_t>(length) * sizeof(float),
+                   hash64(label));
   }
   return sum;
 }
 
 void add_tensor(StateHash& hash, const Parameter& p, const std::string& name, const float* local) {
   for (index_t shard = p.spec.owned().begin; shard < p.spec.owned().end; ++shard) {
-    const Hash128 part = hash_shard(name, shard, local + p.spec.offset(shard), p.spec.valid(shard).num_elements());
+    const Hash128 part =
+        hash_shard(name, shard, local + p.spec.offset(shard), p.spec.valid(shard).num_elements());
     (p.spec.is_replicated() ? hash.replicated : hash.cut) += part;
   }
 }

@@ -1,6 +1,6 @@
-// The 128-bit hash of a run's state: the sum over all norm blocks of hash(name, shard, block, bytes).
-// A sum, so each rank adds what it owns and the order does not matter. Pads are not in it, replicas
-// count once, every NaN is one value (EXACT 3.26).
+// The 128-bit hash of a run's state: the sum over all norm blocks of hash(name, shard, block,
+// bytes). A sum, so each rank adds what it owns and the order does not matter. Pads are not in it,
+// replicas count once, every NaN is one value (EXACT 3.26).
 #pragma once
 
 #include "core/hash.hpp"

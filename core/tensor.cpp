@@ -8,10 +8,13 @@ namespace weft {
 
 namespace {
 
-using HostBytes = Kokkos::View<const std::byte*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+using HostBytes =
+    Kokkos::View<const std::byte*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 using DeviceBytes = Kokkos::View<std::byte*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-using HostBytesOut = Kokkos::View<std::byte*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-using DeviceBytesIn = Kokkos::View<const std::byte*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+using HostBytesOut =
+    Kokkos::View<std::byte*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+using DeviceBytesIn =
+    Kokkos::View<const std::byte*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 std::size_t extent(index_t bytes) { return static_cast<std::size_t>(bytes); }
 
@@ -51,7 +54,8 @@ void fill_zero(void* device, index_t bytes) {
   }
 }
 
-HostMirror::HostMirror(void* device_block, index_t bytes) : device_(device_block), bytes_(bytes), host_(device_block) {
+HostMirror::HostMirror(void* device_block, index_t bytes)
+    : device_(device_block), bytes_(bytes), host_(device_block) {
   if constexpr (!device_memory_is_host) {
     copy_ = std::make_unique<std::byte[]>(extent(bytes));
     host_ = copy_.get();

@@ -1,5 +1,5 @@
-// Tensor: dense row-major memory of one rank, shared by its handles and given back to the arena with
-// the last of them. Knows no ranks: which part of a global tensor it is, a ShardSpec says.
+// Tensor: dense row-major memory of one rank, shared by its handles and given back to the arena
+// with the last of them. Knows no ranks: which part of a global tensor it is, a ShardSpec says.
 #pragma once
 
 #include <cassert>

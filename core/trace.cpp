@@ -6,11 +6,13 @@ namespace weft {
 
 std::string_view name_of(Activity activity) {
   static constexpr std::array<std::string_view, num_activities> names = {
-      "start_up", "data_wait", "forward", "backward", "communication", "update", "evaluation", "output"};
+      "start_up",      "data_wait", "forward",    "backward",
+      "communication", "update",    "evaluation", "output"};
   return names[static_cast<std::size_t>(activity)];
 }
 
-Trace::Span::Span(Trace* trace, Activity activity, std::string_view name) : trace_(trace), activity_(activity) {
+Trace::Span::Span(Trace* trace, Activity activity, std::string_view name)
+    : trace_(trace), activity_(activity) {
   if (!trace_) return;
   parent_ = trace_->open_;
   trace_->open_ = this;
@@ -29,7 +31,8 @@ Trace::Span::~Span() {
 }
 
 std::uint32_t Trace::intern(std::string_view name) {
-  const auto [entry, is_new] = index_.try_emplace(std::string(name), static_cast<std::uint32_t>(names_.size()));
+  const auto [entry, is_new] =
+      index_.try_emplace(std::string(name), static_cast<std::uint32_t>(names_.size()));
   if (is_new) names_.emplace_back(name);
   return entry->second;
 }

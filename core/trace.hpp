@@ -1,4 +1,5 @@
-// Spans of time on one rank, named alike in trace, error and profile. Kept in memory; io writes them.
+// Spans of time on one rank, named alike in trace, error and profile. Kept in memory; io writes
+// them.
 #pragma once
 
 #include <chrono>
@@ -11,7 +12,16 @@
 namespace weft {
 
 // What a rank's main thread is busy with; the account of a step adds these up.
-enum class Activity : std::uint8_t { start_up, data_wait, forward, backward, communication, update, evaluation, output };
+enum class Activity : std::uint8_t {
+  start_up,
+  data_wait,
+  forward,
+  backward,
+  communication,
+  update,
+  evaluation,
+  output
+};
 inline constexpr int num_activities = 8;
 std::string_view name_of(Activity activity);
 

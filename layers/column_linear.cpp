@@ -9,8 +9,8 @@
 
 namespace weft {
 
-ColumnLinear::ColumnLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features,
-                           index_t out_features, index_t padded_out)
+ColumnLinear::ColumnLinear(std::string name, ParameterSet& parameters, TensorParallel& tp,
+                           index_t in_features, index_t out_features, index_t padded_out)
     : name_(std::move(name)),
       tp_(tp),
       in_features_(in_features),
@@ -18,46 +18,56 @@ ColumnLinear::ColumnLinear(std::string name, ParameterSet& parameters, TensorPar
       weight_(parameters.add(
           name_ + ".weight",
           ShardSpec::cut({out_features, in_features}, 0, padded_out, tp.num_pieces(), tp.owned()),
-          {.uniform_bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in_features)))}, GradientRows::all)),
-      bias_(parameters.add(name_ + ".bias",
-                           ShardSpec::cut({out_features}, 0, padded_out, tp.num_pieces(), tp.owned()), {},
-                           GradientRows::all)) {}
+          {.uniform_bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in_features)))},
+          GradientRows::all)),
+      bias_(
+          parameters.add(name_ + ".bias",
+                         ShardSpec::cut({out_features}, 0, padded_out, tp.num_pieces(), tp.owned()),
+                         {}, GradientRows::all)) {}
 
-Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) {
+Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& saved,
+                                 const Pass& pass) {
   const index_t t = pass.num_rows;
   Activation y{ShardSpec::cut({t, padded_out_}, 1, padded_out_, tp_.num_pieces(), tp_.owned()), {}};
   y.data = Tensor(context.arena, MemoryKind::activations, {y.spec.local_elements()});
   std::vector<kernels::GemmCall> calls;
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    calls.push_back(forward_product(t, y.spec.piece(s).size(), in_features_, x.data.data(), weight_.value_of(s), y.piece(s)));
+    calls.push_back(forward_product(t, y.spec.piece(s).size(), in_features_, x.data.data(),
+                                    weight_.value_of(s), y.piece(s)));
   }
   kernels::gemm_batch(context, calls);
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    kernels::add_bias(context, y.piece(s), bias_.value_of(s), y.piece(s), t, y.spec.piece(s).size());
+    kernels::add_bias(context, y.piece(s), bias_.value_of(s), y.piece(s), t,
+                      y.spec.piece(s).size());
   }
   saved.kept = {x};
   return y;
 }
 
-Activation ColumnLinear::backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) {
+Activation ColumnLinear::backward_input(Context& context, const Activation& dy, Saved& saved,
+                                        const Pass& pass) {
   saved.kept.push_back(dy);
   const index_t t = pass.num_rows;
-  Tensor dx = tp_.reduce(context, name_ + ".backward_input.reduce", {t, in_features_}, [&](index_t s, float* out) {
-    kernels::gemm(context, input_product(t, dy.spec.piece(s).size(), in_features_, dy.piece(s), weight_.value_of(s), out));
-  });
+  Tensor dx = tp_.reduce(
+      context, name_ + ".backward_input.reduce", {t, in_features_}, [&](index_t s, float* out) {
+        kernels::gemm(context, input_product(t, dy.spec.piece(s).size(), in_features_, dy.piece(s),
+                                             weight_.value_of(s), out));
+      });
   return {ShardSpec::replicated({t, in_features_}), std::move(dx)};
 }
 
-void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) {
+void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& pass,
+                                   const GradientReady& ready) {
   const Activation& x = saved.kept[0];
   const Activation& dy = saved.kept[1];
   const bool accumulate = !pass.first_of_lane;
   weight_products_by_piece(context, weight_, ready, [&](index_t s) {
-    return weight_product(pass.num_rows, dy.spec.piece(s).size(), in_features_, dy.piece(s), x.data.data(),
-                          weight_.gradient_of(s), accumulate);
+    return weight_product(pass.num_rows, dy.spec.piece(s).size(), in_features_, dy.piece(s),
+                          x.data.data(), weight_.gradient_of(s), accumulate);
   });
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    kernels::sum_rows(context, dy.piece(s), pass.num_rows, dy.spec.piece(s).size(), bias_.gradient_of(s), accumulate);
+    kernels::sum_rows(context, dy.piece(s), pass.num_rows, dy.spec.piece(s).size(),
+                      bias_.gradient_of(s), accumulate);
     ready(bias_, s);
   }
 }

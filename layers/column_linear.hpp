@@ -1,5 +1,5 @@
-// Column-parallel linear: output features cut over tp. y_piece = x w_piece^T + b_piece, for each owned
-// piece; x is whole on every tp rank.
+// Column-parallel linear: output features cut over tp. y_piece = x w_piece^T + b_piece, for each
+// owned piece; x is whole on every tp rank.
 #pragma once
 
 #include <string>
@@ -16,9 +16,12 @@ class ColumnLinear final : public Layer {
   ColumnLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features,
                index_t out_features, index_t padded_out);
 
-  Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) override;
-  Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) override;
-  void backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) override;
+  Activation forward(Context& context, const Activation& x, Saved& saved,
+                     const Pass& pass) override;
+  Activation backward_input(Context& context, const Activation& dy, Saved& saved,
+                            const Pass& pass) override;
+  void backward_weight(Context& context, Saved& saved, const Pass& pass,
+                       const GradientReady& ready) override;
   std::vector<Parameter*> parameters() override { return {&weight_, &bias_}; }
   Cost cost(index_t num_rows) const override;
   std::vector<kernels::GemmCall> products(index_t num_rows) const override;

@@ -16,7 +16,8 @@ struct PieceRecord {
 };
 constexpr index_t record_length = 4;
 
-// Merges two children of the tree over pieces: bigger.sum + smaller.sum exp(smaller.max - bigger.max).
+// Merges two children of the tree over pieces: bigger.sum + smaller.sum exp(smaller.max -
+// bigger.max).
 KOKKOS_INLINE_FUNCTION PieceRecord merged(const PieceRecord& left, const PieceRecord& right) {
   PieceRecord out;
   out.target = left.target > right.target ? left.target : right.target;
@@ -35,13 +36,15 @@ KOKKOS_INLINE_FUNCTION PieceRecord merged(const PieceRecord& left, const PieceRe
 // The tree over pieces [0, count) of one row, in place, level by level.
 KOKKOS_INLINE_FUNCTION PieceRecord merge_pieces(PieceRecord* pieces, index_t count) {
   for (index_t span = 1; span < count; span *= 2) {
-    for (index_t left = 0; left + span < count; left += 2 * span) pieces[left] = merged(pieces[left], pieces[left + span]);
+    for (index_t left = 0; left + span < count; left += 2 * span)
+      pieces[left] = merged(pieces[left], pieces[left + span]);
   }
   return pieces[0];
 }
 
 // Records of the owned pieces: [t][owned piece][record].
-Tensor piece_records(Context& context, const Activation& logits, const Tensor& labels, Range owned, index_t num_classes) {
+Tensor piece_records(Context& context, const Activation& logits, const Tensor& labels, Range owned,
+                     index_t num_classes) {
   const index_t t = logits.num_rows();
   Tensor records(context.arena, MemoryKind::workspace, {t, owned.size(), record_length});
   auto* out = reinterpret_cast<PieceRecord*>(records.data());
@@ -53,32 +56,34 @@ Tensor piece_records(Context& context, const Activation& logits, const Tensor& l
     const index_t width = stored.size();
     const index_t slot = s - owned.begin;
     const index_t slots = owned.size();
-    context.device.parallel_for("weft/cross_entropy.piece", t, KOKKOS_LAMBDA(index_t row) {
-      const float* logit = x + row * width;
-      constexpr float minus_infinity = -math::infinity_f32;
-      PieceRecord record{minus_infinity, 0.0f, minus_infinity, 0.0f};
-      for (index_t c = 0; c < classes.size(); ++c) {
-        if (logit[c] > record.max) {
-          record.max = logit[c];
-          record.best = static_cast<float>(classes.begin + c);
-        }
-      }
-      if (!classes.empty()) {
-        // Where all are -inf, the sum is 0, as that of pads; -inf - -inf would make it NaN.
-        const float max = record.max > minus_infinity ? record.max : 0.0f;
-        record.sum = kernels::sum_of<float>(classes.size(), [=](index_t c) { return math::exp(logit[c] - max); });
-      }
-      if (classes.contains(label[row])) record.target = logit[label[row] - classes.begin];
-      out[row * slots + slot] = record;
-    });
+    context.device.parallel_for(
+        "weft/cross_entropy.piece", t, KOKKOS_LAMBDA(index_t row) {
+          const float* logit = x + row * width;
+          constexpr float minus_infinity = -math::infinity_f32;
+          PieceRecord record{minus_infinity, 0.0f, minus_infinity, 0.0f};
+          for (index_t c = 0; c < classes.size(); ++c) {
+            if (logit[c] > record.max) {
+              record.max = logit[c];
+              record.best = static_cast<float>(classes.begin + c);
+            }
+          }
+          if (!classes.empty()) {
+            // Where all are -inf, the sum is 0, as that of pads; -inf - -inf would make it NaN.
+            const float max = record.max > minus_infinity ? record.max : 0.0f;
+            record.sum = kernels::sum_of<float>(
+                classes.size(), [=](index_t c) { return math::exp(logit[c] - max); });
+          }
+          if (classes.contains(label[row])) record.target = logit[label[row] - classes.begin];
+          out[row * slots + slot] = record;
+        });
   }
   return records;
 }
 
 }  // namespace
 
-LossSums CrossEntropy::forward(Context& context, const Activation& logits, const Tensor& labels, const Tensor& weights,
-                               float scale, Activation* dlogits) {
+LossSums CrossEntropy::forward(Context& context, const Activation& logits, const Tensor& labels,
+                               const Tensor& weights, float scale, Activation* dlogits) {
   const index_t t = logits.num_rows();
   const Tensor mine = piece_records(context, logits, labels, tp_.owned(), num_classes_);
   const Tensor all = tp_.gather_pieces(context, name_ + ".forward.gather", mine, t, record_length);
@@ -87,9 +92,10 @@ LossSums CrossEntropy::forward(Context& context, const Activation& logits, const
   auto* pieces = reinterpret_cast<PieceRecord*>(all.data());
   auto* rows = reinterpret_cast<PieceRecord*>(merged_rows.data());
   const index_t num_pieces = tp_.num_pieces();
-  context.device.parallel_for("weft/cross_entropy.merge", t, KOKKOS_LAMBDA(index_t row) {
-    rows[row] = merge_pieces(pieces + row * num_pieces, num_pieces);
-  });
+  context.device.parallel_for(
+      "weft/cross_entropy.merge", t, KOKKOS_LAMBDA(index_t row) {
+        rows[row] = merge_pieces(pieces + row * num_pieces, num_pieces);
+      });
 
   if (dlogits) {
     *dlogits = {logits.spec, Tensor(context.arena, MemoryKind::activations, logits.data.shape())};
@@ -101,13 +107,14 @@ LossSums CrossEntropy::forward(Context& context, const Activation& logits, const
       float* dx = dlogits->piece(s);
       const Range stored = logits.spec.piece(s);
       const index_t width = stored.size();
-      context.device.parallel_for("weft/cross_entropy.backward", t * width, KOKKOS_LAMBDA(index_t i) {
-        const index_t row = i / width;
-        const index_t c = stored.begin + i % width;
-        const float probability = math::exp(x[i] - rows[row].max) / rows[row].sum;
-        const float hot = c == label[row] ? 1.0f : 0.0f;
-        dx[i] = c < num_classes ? (probability - hot) * (weight[row] * scale) : 0.0f;
-      });
+      context.device.parallel_for(
+          "weft/cross_entropy.backward", t * width, KOKKOS_LAMBDA(index_t i) {
+            const index_t row = i / width;
+            const index_t c = stored.begin + i % width;
+            const float probability = math::exp(x[i] - rows[row].max) / rows[row].sum;
+            const float hot = c == label[row] ? 1.0f : 0.0f;
+            dx[i] = c < num_classes ? (probability - hot) * (weight[row] * scale) : 0.0f;
+          });
     }
   }
 
@@ -122,7 +129,8 @@ LossSums CrossEntropy::forward(Context& context, const Activation& logits, const
   for (std::size_t row = 0; row < host.size(); ++row) {
     if (weight[row] == 0.0f) continue;
     const PieceRecord& r = host[row];
-    sums.loss += math::log(static_cast<double>(r.sum)) + (static_cast<double>(r.max) - static_cast<double>(r.target));
+    sums.loss += math::log(static_cast<double>(r.sum)) +
+                 (static_cast<double>(r.max) - static_cast<double>(r.target));
     sums.correct += static_cast<std::int32_t>(r.best) == label[row] ? 1 : 0;
     ++sums.rows;
   }

@@ -1,6 +1,6 @@
-// Softmax cross entropy over classes that are cut over tp (EXACT 3.12, 3.13). Per row and piece only
-// (max, sum of exp, logit of the target) cross the axis: one small all-gather, then every rank merges
-// the pieces by the tree and ends with the same bits.
+// Softmax cross entropy over classes that are cut over tp (EXACT 3.12, 3.13). Per row and piece
+// only (max, sum of exp, logit of the target) cross the axis: one small all-gather, then every rank
+// merges the pieces by the tree and ends with the same bits.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@ namespace weft {
 
 // What one microbatch adds to the numbers of a step, summed over rows in order.
 struct LossSums {
-  double loss = 0.0;         // sum over real rows of -ln p(target); not yet divided
-  std::int64_t correct = 0;  // real rows whose largest logit is the target's; ties to the lower class
-  std::int64_t rows = 0;     // real rows
+  double loss = 0.0;  // sum over real rows of -ln p(target); not yet divided
+  std::int64_t correct =
+      0;                  // real rows whose largest logit is the target's; ties to the lower class
+  std::int64_t rows = 0;  // real rows
 
   LossSums& operator+=(const LossSums& other) {
     loss += other.loss;
@@ -30,13 +31,16 @@ class CrossEntropy {
  public:
   // `tp` must outlive it. Pieces are those of ColumnLinear with the same numbers.
   CrossEntropy(std::string name, TensorParallel& tp, index_t num_classes, index_t padded_classes)
-      : name_(std::move(name)), tp_(tp), num_classes_(num_classes), padded_classes_(padded_classes) {}
+      : name_(std::move(name)),
+        tp_(tp),
+        num_classes_(num_classes),
+        padded_classes_(padded_classes) {}
 
-  // Collective over tp. logits: [t, padded classes] in pieces. `labels` [t] i32 and `weights` [t] f32
-  // (1 real, 0 padding) in device memory. Where `dlogits` is given, it gets
-  // (softmax - one hot) * weight * scale, `scale` being 1 / (real samples of the global batch).
-  LossSums forward(Context& context, const Activation& logits, const Tensor& labels, const Tensor& weights, float scale,
-                   Activation* dlogits);
+  // Collective over tp. logits: [t, padded classes] in pieces. `labels` [t] i32 and `weights` [t]
+  // f32 (1 real, 0 padding) in device memory. Where `dlogits` is given, it gets (softmax - one hot)
+  // * weight * scale, `scale` being 1 / (real samples of the global batch).
+  LossSums forward(Context& context, const Activation& logits, const Tensor& labels,
+                   const Tensor& weights, float scale, Activation* dlogits);
 
  private:
   std::string name_;

@@ -10,10 +10,15 @@ class Dropout final : public Layer {
  public:
   // `layer`: number of the dropout in the whole model. rate 0: passes everything on.
   Dropout(float rate, index_t layer, index_t tokens_per_sample, index_t num_features)
-      : rate_(rate), layer_(layer), tokens_per_sample_(tokens_per_sample), num_features_(num_features) {}
+      : rate_(rate),
+        layer_(layer),
+        tokens_per_sample_(tokens_per_sample),
+        num_features_(num_features) {}
 
-  Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) override;
-  Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) override;
+  Activation forward(Context& context, const Activation& x, Saved& saved,
+                     const Pass& pass) override;
+  Activation backward_input(Context& context, const Activation& dy, Saved& saved,
+                            const Pass& pass) override;
   void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
   Cost cost(index_t) const override { return {}; }
 

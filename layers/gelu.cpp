@@ -13,13 +13,15 @@ Activation Gelu::forward(Context& context, const Activation& x, Saved& saved, co
 
 Activation Gelu::backward_input(Context& context, const Activation& dy, Saved& saved, const Pass&) {
   Activation dx{dy.spec, Tensor(context.arena, MemoryKind::activations, dy.data.shape())};
-  kernels::gelu_backward(context, saved.kept[0].data.data(), dy.data.data(), dx.data.data(), dy.data.num_elements());
+  kernels::gelu_backward(context, saved.kept[0].data.data(), dy.data.data(), dx.data.data(),
+                         dy.data.num_elements());
   saved.kept.clear();
   return dx;
 }
 
 Cost Gelu::cost(index_t num_rows) const {
-  return {20.0 * static_cast<double>(num_rows * local_features_), num_rows * local_features_ * index_t{sizeof(float)}};
+  return {20.0 * static_cast<double>(num_rows * local_features_),
+          num_rows * local_features_ * index_t{sizeof(float)}};
 }
 
 }  // namespace weft

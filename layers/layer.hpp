@@ -49,8 +49,8 @@ struct Saved {
 
 // Arithmetic and memory of one microbatch on this rank.
 struct Cost {
-  double flops = 0.0;          // of forward; backward_input and backward_weight take as many each
-  index_t saved_bytes = 0;     // held in Saved
+  double flops = 0.0;       // of forward; backward_input and backward_weight take as many each
+  index_t saved_bytes = 0;  // held in Saved
   Cost& operator+=(const Cost& other) {
     flops += other.flops;
     saved_bytes += other.saved_bytes;
@@ -67,12 +67,15 @@ class Layer {
   virtual ~Layer() = default;
 
   // Collective over tp where the layer crosses that axis, as are the two below.
-  virtual Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) = 0;
+  virtual Activation forward(Context& context, const Activation& x, Saved& saved,
+                             const Pass& pass) = 0;
   // The gradient of x from that of y. Keeps in `saved` what backward_weight needs.
-  virtual Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) = 0;
-  // Adds to the parameters' gradients (begins them where pass.first_of_lane) and says which are ready.
-  // After backward_input.
-  virtual void backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) = 0;
+  virtual Activation backward_input(Context& context, const Activation& dy, Saved& saved,
+                                    const Pass& pass) = 0;
+  // Adds to the parameters' gradients (begins them where pass.first_of_lane) and says which are
+  // ready. After backward_input.
+  virtual void backward_weight(Context& context, Saved& saved, const Pass& pass,
+                               const GradientReady& ready) = 0;
 
   virtual std::vector<Parameter*> parameters() { return {}; }
   // `num_rows` rows a microbatch. Local.

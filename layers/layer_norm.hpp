@@ -14,9 +14,12 @@ class LayerNorm final : public Layer {
 
   LayerNorm(const std::string& name, ParameterSet& parameters, index_t num_features);
 
-  Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) override;
-  Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) override;
-  void backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) override;
+  Activation forward(Context& context, const Activation& x, Saved& saved,
+                     const Pass& pass) override;
+  Activation backward_input(Context& context, const Activation& dy, Saved& saved,
+                            const Pass& pass) override;
+  void backward_weight(Context& context, Saved& saved, const Pass& pass,
+                       const GradientReady& ready) override;
   std::vector<Parameter*> parameters() override { return {&gain_, &bias_}; }
   Cost cost(index_t num_rows) const override;
 

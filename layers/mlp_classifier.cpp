@@ -13,15 +13,18 @@ namespace weft {
 
 namespace {
 
-std::unique_ptr<Layer> make_block(const MlpSpec& spec, index_t number, ParameterSet& parameters, TensorParallel& tp) {
+std::unique_ptr<Layer> make_block(const MlpSpec& spec, index_t number, ParameterSet& parameters,
+                                  TensorParallel& tp) {
   const std::string name = "block." + std::to_string(number);
-  const ShardSpec inner = ShardSpec::cut({1, spec.feed_forward}, 1, spec.feed_forward, tp.num_pieces(), tp.owned());
+  const ShardSpec inner =
+      ShardSpec::cut({1, spec.feed_forward}, 1, spec.feed_forward, tp.num_pieces(), tp.owned());
   std::vector<std::unique_ptr<Layer>> chain;
   chain.push_back(std::make_unique<LayerNorm>(name + ".norm", parameters, spec.hidden));
-  chain.push_back(
-      std::make_unique<ColumnLinear>(name + ".up", parameters, tp, spec.hidden, spec.feed_forward, spec.feed_forward));
+  chain.push_back(std::make_unique<ColumnLinear>(name + ".up", parameters, tp, spec.hidden,
+                                                 spec.feed_forward, spec.feed_forward));
   chain.push_back(std::make_unique<Gelu>(inner.held_elements()));
-  chain.push_back(std::make_unique<RowLinear>(name + ".down", parameters, tp, spec.feed_forward, spec.hidden, true));
+  chain.push_back(std::make_unique<RowLinear>(name + ".down", parameters, tp, spec.feed_forward,
+                                              spec.hidden, true));
   chain.push_back(std::make_unique<Dropout>(spec.dropout, number, 1, spec.hidden));
   return std::make_unique<Residual>(std::move(chain));
 }
@@ -30,12 +33,14 @@ std::unique_ptr<Layer> make_block(const MlpSpec& spec, index_t number, Parameter
 
 StageModel make_mlp_classifier(const MlpSpec& spec, ParameterSet& parameters, TensorParallel& tp) {
   std::vector<std::unique_ptr<Layer>> layers;
-  layers.push_back(std::make_unique<RowLinear>("stem", parameters, tp, spec.input_features, spec.hidden, false));
+  layers.push_back(
+      std::make_unique<RowLinear>("stem", parameters, tp, spec.input_features, spec.hidden, false));
   for (index_t i = 0; i < spec.layers; ++i) layers.push_back(make_block(spec, i, parameters, tp));
   layers.push_back(std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden));
-  layers.push_back(
-      std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden, spec.num_classes, spec.padded_classes));
-  return StageModel(tp, std::move(layers), CrossEntropy("loss", tp, spec.num_classes, spec.padded_classes),
+  layers.push_back(std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden,
+                                                  spec.num_classes, spec.padded_classes));
+  return StageModel(tp, std::move(layers),
+                    CrossEntropy("loss", tp, spec.num_classes, spec.padded_classes),
                     spec.input_features);
 }
 

@@ -12,9 +12,12 @@ class Residual final : public Layer {
  public:
   explicit Residual(std::vector<std::unique_ptr<Layer>> chain) : chain_(std::move(chain)) {}
 
-  Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) override;
-  Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) override;
-  void backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) override;
+  Activation forward(Context& context, const Activation& x, Saved& saved,
+                     const Pass& pass) override;
+  Activation backward_input(Context& context, const Activation& dy, Saved& saved,
+                            const Pass& pass) override;
+  void backward_weight(Context& context, Saved& saved, const Pass& pass,
+                       const GradientReady& ready) override;
   std::vector<Parameter*> parameters() override;
   Cost cost(index_t num_rows) const override;
   std::vector<kernels::GemmCall> products(index_t num_rows) const override;

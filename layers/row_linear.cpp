@@ -9,8 +9,8 @@
 
 namespace weft {
 
-RowLinear::RowLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features,
-                     index_t out_features, bool wants_input_gradient)
+RowLinear::RowLinear(std::string name, ParameterSet& parameters, TensorParallel& tp,
+                     index_t in_features, index_t out_features, bool wants_input_gradient)
     : name_(std::move(name)),
       tp_(tp),
       out_features_(out_features),
@@ -18,21 +18,27 @@ RowLinear::RowLinear(std::string name, ParameterSet& parameters, TensorParallel&
       weight_(parameters.add(
           name_ + ".weight",
           ShardSpec::cut({out_features, in_features}, 1, in_features, tp.num_pieces(), tp.owned()),
-          {.uniform_bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in_features)))}, GradientRows::all)),
-      bias_(parameters.add(name_ + ".bias", ShardSpec::replicated({out_features}), {}, GradientRows::token_blocks)) {}
+          {.uniform_bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in_features)))},
+          GradientRows::all)),
+      bias_(parameters.add(name_ + ".bias", ShardSpec::replicated({out_features}), {},
+                           GradientRows::token_blocks)) {}
 
-Activation RowLinear::forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) {
+Activation RowLinear::forward(Context& context, const Activation& x, Saved& saved,
+                              const Pass& pass) {
   const index_t t = pass.num_rows;
-  Tensor y = tp_.reduce(context, name_ + ".forward.reduce", {t, out_features_}, [&](index_t s, float* out) {
-    kernels::gemm(context, forward_product(t, out_features_, x.spec.piece(s).size(), x.piece(s), weight_.value_of(s), out));
-  });
+  Tensor y = tp_.reduce(
+      context, name_ + ".forward.reduce", {t, out_features_}, [&](index_t s, float* out) {
+        kernels::gemm(context, forward_product(t, out_features_, x.spec.piece(s).size(), x.piece(s),
+                                               weight_.value_of(s), out));
+      });
   // The bias comes after the tree: inside a leaf it would be added once per piece (EXACT 3.1).
   kernels::add_bias(context, y.data(), bias_.value, y.data(), t, out_features_);
   saved.kept = {x};
   return {ShardSpec::replicated({t, out_features_}), std::move(y)};
 }
 
-Activation RowLinear::backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) {
+Activation RowLinear::backward_input(Context& context, const Activation& dy, Saved& saved,
+                                     const Pass& pass) {
   saved.kept.push_back(dy);
   if (!wants_input_gradient_) return {};
   const index_t t = pass.num_rows;
@@ -40,22 +46,24 @@ Activation RowLinear::backward_input(Context& context, const Activation& dy, Sav
   dx.data = Tensor(context.arena, MemoryKind::activations, {dx.spec.local_elements()});
   std::vector<kernels::GemmCall> calls;
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    calls.push_back(input_product(t, out_features_, dx.spec.piece(s).size(), dy.data.data(), weight_.value_of(s), dx.piece(s)));
+    calls.push_back(input_product(t, out_features_, dx.spec.piece(s).size(), dy.data.data(),
+                                  weight_.value_of(s), dx.piece(s)));
   }
   kernels::gemm_batch(context, calls);
   return dx;
 }
 
-void RowLinear::backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) {
+void RowLinear::backward_weight(Context& context, Saved& saved, const Pass& pass,
+                                const GradientReady& ready) {
   const Activation& x = saved.kept[0];
   const Activation& dy = saved.kept[1];
   const bool accumulate = !pass.first_of_lane;
   weight_products_by_piece(context, weight_, ready, [&](index_t s) {
-    return weight_product(pass.num_rows, out_features_, x.spec.piece(s).size(), dy.data.data(), x.piece(s),
-                          weight_.gradient_of(s), accumulate);
+    return weight_product(pass.num_rows, out_features_, x.spec.piece(s).size(), dy.data.data(),
+                          x.piece(s), weight_.gradient_of(s), accumulate);
   });
-  kernels::sum_token_blocks(context, dy.data.data(), pass.num_rows, out_features_, context.numerics.num_token_blocks,
-                            bias_.partials, accumulate);
+  kernels::sum_token_blocks(context, dy.data.data(), pass.num_rows, out_features_,
+                            context.numerics.num_token_blocks, bias_.partials, accumulate);
   ready(bias_, 0);
 }
 
@@ -71,7 +79,8 @@ std::vector<kernels::GemmCall> RowLinear::products(index_t num_rows) const {
     const index_t n = out_features_;
     const index_t k = weight_.spec.piece(s).size();
     all.push_back(forward_product(num_rows, n, k, nullptr, nullptr, nullptr));
-    if (wants_input_gradient_) all.push_back(input_product(num_rows, n, k, nullptr, nullptr, nullptr));
+    if (wants_input_gradient_)
+      all.push_back(input_product(num_rows, n, k, nullptr, nullptr, nullptr));
     all.push_back(weight_product(num_rows, n, k, nullptr, nullptr, nullptr, false));
   }
   return all;

@@ -1,5 +1,5 @@
-// Row-parallel linear: input features cut over tp. y = sum over pieces of x_piece w_piece^T, then + b.
-// x lies in pieces; y is whole on every tp rank.
+// Row-parallel linear: input features cut over tp. y = sum over pieces of x_piece w_piece^T, then +
+// b. x lies in pieces; y is whole on every tp rank.
 #pragma once
 
 #include <string>
@@ -13,12 +13,15 @@ class RowLinear final : public Layer {
  public:
   // `wants_input_gradient` false: the first layer of a model, whose backward_input gives nothing.
   // `tp` must outlive the layer.
-  RowLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features, index_t out_features,
-            bool wants_input_gradient);
+  RowLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features,
+            index_t out_features, bool wants_input_gradient);
 
-  Activation forward(Context& context, const Activation& x, Saved& saved, const Pass& pass) override;
-  Activation backward_input(Context& context, const Activation& dy, Saved& saved, const Pass& pass) override;
-  void backward_weight(Context& context, Saved& saved, const Pass& pass, const GradientReady& ready) override;
+  Activation forward(Context& context, const Activation& x, Saved& saved,
+                     const Pass& pass) override;
+  Activation backward_input(Context& context, const Activation& dy, Saved& saved,
+                            const Pass& pass) override;
+  void backward_weight(Context& context, Saved& saved, const Pass& pass,
+                       const GradientReady& ready) override;
   std::vector<Parameter*> parameters() override { return {&weight_, &bias_}; }
   Cost cost(index_t num_rows) const override;
   std::vector<kernels::GemmCall> products(index_t num_rows) const override;

@@ -12,17 +12,21 @@ namespace weft {
 
 // A microbatch in device memory.
 struct Microbatch {
-  Tensor x;        // [t, features] f32, whole
-  Tensor labels;   // [t] i32
-  Tensor weights;  // [t] f32: 1 real, 0 padding
+  Tensor x;            // [t, features] f32, whole
+  Tensor labels;       // [t] i32
+  Tensor weights;      // [t] f32: 1 real, 0 padding
   float scale = 0.0f;  // 1 / (real samples of the global batch), what dlogits are multiplied with
 };
 
 class StageModel {
  public:
   // `tp` must outlive the model.
-  StageModel(TensorParallel& tp, std::vector<std::unique_ptr<Layer>> layers, CrossEntropy loss, index_t input_features)
-      : tp_(tp), layers_(std::move(layers)), loss_(std::move(loss)), input_features_(input_features) {}
+  StageModel(TensorParallel& tp, std::vector<std::unique_ptr<Layer>> layers, CrossEntropy loss,
+             index_t input_features)
+      : tp_(tp),
+        layers_(std::move(layers)),
+        loss_(std::move(loss)),
+        input_features_(input_features) {}
 
   // What a microbatch under way holds between forward and backward.
   struct State {

@@ -1,6 +1,6 @@
-// The price of exact mode: step times of the same plan in exact and in fast mode, on one rank, taken
-// alternately step by step in one process, so that the machine's moods meet both alike. Fast mode has
-// one piece and one lane; exact mode has S pieces and R lanes.
+// The price of exact mode: step times of the same plan in exact and in fast mode, on one rank,
+// taken alternately step by step in one process, so that the machine's moods meet both alike. Fast
+// mode has one piece and one lane; exact mode has S pieces and R lanes.
 //
 //   bench_exact_price [HIDDEN [LAYERS [STEPS [MICRO]]]]
 
@@ -70,18 +70,22 @@ int main(int argc, char** argv) {
   index_t* const arguments[] = {&sizes.hidden, &sizes.layers, &sizes.steps, &sizes.micro};
   for (int i = 1; i < argc && i <= 4; ++i) *arguments[i - 1] = std::atol(argv[i]);
 
-  const std::string folder = (std::filesystem::temp_directory_path() / "weft-exact-price-cifar10").string();
-  if (!std::filesystem::exists(folder + "/test_batch.bin")) make_synthetic_cifar10(folder, {.rows_per_file = 1000});
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / "weft-exact-price-cifar10").string();
+  if (!std::filesystem::exists(folder + "/test_batch.bin"))
+    make_synthetic_cifar10(folder, {.rows_per_file = 1000});
   const Cifar10 data(folder);
   const Split split = make_split(data.num_samples(Cifar10::Part::training), 4000, 1000, 7);
   const KokkosSession kokkos(1);
   LocalWorld world(1);
   const std::unique_ptr<Transport> transport = world.make_transport(0);
 
-  fmt::print("{}; hidden {}, {} blocks, {} microbatches of {}, AdamW, clipping; {} steps each, one rank\n",
-             kernels::blas_text(), sizes.hidden, sizes.layers, sizes.microbatches, sizes.micro, sizes.steps);
-  fmt::print("{:>6} {:>6} {:>14} {:>14} {:>8} {:>16}\n", "shards", "lanes", "exact, ms", "fast, ms", "price",
-             "spread of ratio");
+  fmt::print(
+      "{}; hidden {}, {} blocks, {} microbatches of {}, AdamW, clipping; {} steps each, one rank\n",
+      kernels::blas_text(), sizes.hidden, sizes.layers, sizes.microbatches, sizes.micro,
+      sizes.steps);
+  fmt::print("{:>6} {:>6} {:>14} {:>14} {:>8} {:>16}\n", "shards", "lanes", "exact, ms", "fast, ms",
+             "price", "spread of ratio");
   for (const index_t lanes : {1, 4}) {
     for (const index_t shards : {1, 2, 4, 8, 12}) {
       Trainer exact(plan_of(sizes, NumericsMode::exact, shards, lanes), data, split, *transport);
@@ -95,9 +99,9 @@ int main(int argc, char** argv) {
         ratios.push_back(e / f);
       }
       std::sort(ratios.begin(), ratios.end());
-      fmt::print("{:>6} {:>6} {:>14.2f} {:>14.2f} {:>7.1f}% {:>7.3f} - {:.3f}\n", shards, lanes, median(exact_ms),
-                 median(fast_ms), (median(ratios) - 1.0) * 100.0, ratios[ratios.size() / 4],
-                 ratios[ratios.size() * 3 / 4]);
+      fmt::print("{:>6} {:>6} {:>14.2f} {:>14.2f} {:>7.1f}% {:>7.3f} - {:.3f}\n", shards, lanes,
+                 median(exact_ms), median(fast_ms), (median(ratios) - 1.0) * 100.0,
+                 ratios[ratios.size() / 4], ratios[ratios.size() * 3 / 4]);
       std::fflush(stdout);
     }
   }

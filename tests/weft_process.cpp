@@ -28,7 +28,8 @@ nlohmann::json ProcessResult::json() const {
   while (std::getline(lines, line)) {
     if (!line.empty()) last = line;
   }
-  if (last.empty() || last.front() != '{') throw std::runtime_error("no JSON on standard output; stderr says: " + text);
+  if (last.empty() || last.front() != '{')
+    throw std::runtime_error("no JSON on standard output; stderr says: " + text);
   return nlohmann::json::parse(last);
 }
 
@@ -42,8 +43,8 @@ std::string fresh_folder(const std::string& name) {
 ProcessResult run_shell(const std::string& command) {
   const std::string folder = fresh_folder("process");
   const auto begin = std::chrono::steady_clock::now();
-  const int status =
-      std::system(("( " + command + " ) >" + folder + "/out 2>" + folder + "/text </dev/null").c_str());
+  const int status = std::system(
+      ("( " + command + " ) >" + folder + "/out 2>" + folder + "/text </dev/null").c_str());
   ProcessResult result;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -52,10 +53,13 @@ ProcessResult run_shell(const std::string& command) {
   return result;
 }
 
-ProcessResult run_weft(const std::string& arguments) { return run_shell(WEFT_PROGRAM " " + arguments); }
+ProcessResult run_weft(const std::string& arguments) {
+  return run_shell(WEFT_PROGRAM " " + arguments);
+}
 
 ProcessResult run_weft_ranks(int num_ranks, const std::string& arguments) {
-  return run_shell(WEFT_LAUNCHER " " + std::to_string(num_ranks) + " " WEFT_PROGRAM " " + arguments);
+  return run_shell(WEFT_LAUNCHER " " + std::to_string(num_ranks) + " " WEFT_PROGRAM " " +
+                   arguments);
 }
 
 }  // namespace weft::test

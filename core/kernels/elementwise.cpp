@@ -6,11 +6,13 @@
 namespace weft::kernels {
 
 void copy(Context& context, const float* from, float* to, index_t n) {
-  context.device.parallel_for("weft/copy", n, KOKKOS_LAMBDA(index_t i) { to[i] = from[i]; });
+  context.device.parallel_for(
+      "weft/copy", n, KOKKOS_LAMBDA(index_t i) { to[i] = from[i]; });
 }
 
 void add(Context& context, const float* a, const float* b, float* out, index_t n) {
-  context.device.parallel_for("weft/add", n, KOKKOS_LAMBDA(index_t i) { out[i] = a[i] + b[i]; });
+  context.device.parallel_for(
+      "weft/add", n, KOKKOS_LAMBDA(index_t i) { out[i] = a[i] + b[i]; });
 }
 
 namespace {
@@ -25,11 +27,12 @@ template <int Count>
 void add_short_chain(Context& context, const float* leaf, float* const* lefts, index_t n) {
   Chain<Count> chain;
   for (int c = 0; c < Count; ++c) chain.left[c] = lefts[c];
-  context.device.parallel_for("weft/add_chain", n, KOKKOS_LAMBDA(index_t i) {
-    float sum = leaf[i];
-    for (int c = 0; c < Count; ++c) sum = chain.left[c][i] + sum;
-    chain.left[Count - 1][i] = sum;
-  });
+  context.device.parallel_for(
+      "weft/add_chain", n, KOKKOS_LAMBDA(index_t i) {
+        float sum = leaf[i];
+        for (int c = 0; c < Count; ++c) sum = chain.left[c][i] + sum;
+        chain.left[Count - 1][i] = sum;
+      });
 }
 
 }  // namespace
@@ -47,23 +50,28 @@ void add_chain(Context& context, const float* leaf, std::span<float* const> left
 }
 
 void gelu(Context& context, const float* x, float* y, index_t n) {
-  context.device.parallel_for("weft/gelu", n, KOKKOS_LAMBDA(index_t i) { y[i] = math::gelu(x[i]); });
+  context.device.parallel_for(
+      "weft/gelu", n, KOKKOS_LAMBDA(index_t i) { y[i] = math::gelu(x[i]); });
 }
 
 void gelu_backward(Context& context, const float* x, const float* dy, float* dx, index_t n) {
   context.device.parallel_for(
-      "weft/gelu_backward", n, KOKKOS_LAMBDA(index_t i) { dx[i] = dy[i] * math::gelu_derivative(x[i]); });
+      "weft/gelu_backward", n,
+      KOKKOS_LAMBDA(index_t i) { dx[i] = dy[i] * math::gelu_derivative(x[i]); });
 }
 
-void add_bias(Context& context, const float* x, const float* bias, float* y, index_t num_rows, index_t n) {
-  context.device.parallel_for("weft/add_bias", num_rows, KOKKOS_LAMBDA(index_t row) {
-    const float* x_row = x + row * n;
-    float* y_row = y + row * n;
-    for (index_t j = 0; j < n; ++j) y_row[j] = x_row[j] + bias[j];
-  });
+void add_bias(Context& context, const float* x, const float* bias, float* y, index_t num_rows,
+              index_t n) {
+  context.device.parallel_for(
+      "weft/add_bias", num_rows, KOKKOS_LAMBDA(index_t row) {
+        const float* x_row = x + row * n;
+        float* y_row = y + row * n;
+        for (index_t j = 0; j < n; ++j) y_row[j] = x_row[j] + bias[j];
+      });
 }
 
-void dropout(Context& context, const float* x, float* y, index_t n, float rate, const DropoutIndex& index) {
+void dropout(Context& context, const float* x, float* y, index_t n, float rate,
+             const DropoutIndex& index) {
   if (n == 0) return;
   const random::Key key = random::key_of(index.seed, Stream::dropout);
   const auto step = static_cast<std::uint32_t>(index.step);
@@ -73,22 +81,26 @@ void dropout(Context& context, const float* x, float* y, index_t n, float rate, 
   // Four neighbouring global indices share one Philox block; the range may begin or end inside one.
   const index_t first_block = first / 4;
   const index_t num_blocks = (first + n + 3) / 4 - first_block;
-  context.device.parallel_for("weft/dropout", num_blocks, KOKKOS_LAMBDA(index_t b) {
-    const index_t block = first_block + b;
-    const random::Words words = random::words_at(key, layer, step, static_cast<std::uint64_t>(block));
-    for (index_t lane = 0; lane < 4; ++lane) {
-      const index_t i = block * 4 + lane - first;
-      if (i < 0 || i >= n) continue;
-      y[i] = random::uniform(words.word[lane]) < rate ? 0.0f : x[i] * scale;
-    }
-  });
+  context.device.parallel_for(
+      "weft/dropout", num_blocks, KOKKOS_LAMBDA(index_t b) {
+        const index_t block = first_block + b;
+        const random::Words words =
+            random::words_at(key, layer, step, static_cast<std::uint64_t>(block));
+        for (index_t lane = 0; lane < 4; ++lane) {
+          const index_t i = block * 4 + lane - first;
+          if (i < 0 || i >= n) continue;
+          y[i] = random::uniform(words.word[lane]) < rate ? 0.0f : x[i] * scale;
+        }
+      });
 }
 
-void take_columns(Context& context, const float* in, index_t row_length, index_t first_col, float* out,
-                  index_t num_rows, index_t num_cols) {
-  context.device.parallel_for("weft/take_columns", num_rows, KOKKOS_LAMBDA(index_t row) {
-    for (index_t j = 0; j < num_cols; ++j) out[row * num_cols + j] = in[row * row_length + first_col + j];
-  });
+void take_columns(Context& context, const float* in, index_t row_length, index_t first_col,
+                  float* out, index_t num_rows, index_t num_cols) {
+  context.device.parallel_for(
+      "weft/take_columns", num_rows, KOKKOS_LAMBDA(index_t row) {
+        for (index_t j = 0; j < num_cols; ++j)
+          out[row * num_cols + j] = in[row * row_length + first_col + j];
+      });
 }
 
 }  // namespace weft::kernels

@@ -27,12 +27,13 @@ namespace weft::kernels {
 namespace {
 
 // cuBLAS is column-major: row-major c = a b is column-major c^T = b^T a^T. One handle on the stream
-// that kernels use, no atomics and no TF32 keep repeated calls equal; the start-up probe checks that
-// they are.
+// that kernels use, no atomics and no TF32 keep repeated calls equal; the start-up probe checks
+// that they are.
 cublasHandle_t handle() {
   static thread_local cublasHandle_t cublas = [] {
     cublasHandle_t created = nullptr;
-    require(cublasCreate(&created) == CUBLAS_STATUS_SUCCESS, ExitCode::failed, "cuBLAS does not start");
+    require(cublasCreate(&created) == CUBLAS_STATUS_SUCCESS, ExitCode::failed,
+            "cuBLAS does not start");
     cublasSetStream(created, Kokkos::DefaultExecutionSpace().cuda_stream());
     cublasSetAtomicsMode(created, CUBLAS_ATOMICS_NOT_ALLOWED);
     cublasSetMathMode(created, CUBLAS_PEDANTIC_MATH);
@@ -47,9 +48,10 @@ void gemm(Context&, const GemmCall& call) {
   if (call.m == 0 || call.n == 0) return;
   const float one = 1.0f;
   const auto status = cublasSgemm(
-      handle(), call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-      static_cast<int>(call.n), static_cast<int>(call.m), static_cast<int>(call.k), &one, call.b,
-      static_cast<int>(call.ldb), call.a, static_cast<int>(call.lda), &call.beta, call.c, static_cast<int>(call.ldc));
+      handle(), call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+      call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, static_cast<int>(call.n),
+      static_cast<int>(call.m), static_cast<int>(call.k), &one, call.b, static_cast<int>(call.ldb),
+      call.a, static_cast<int>(call.lda), &call.beta, call.c, static_cast<int>(call.ldc));
   require(status == CUBLAS_STATUS_SUCCESS, ExitCode::failed,
           fmt::format("cublasSgemm of {} x {} x {} failed with status {}", call.m, call.n, call.k,
                       static_cast<int>(status)));
@@ -69,14 +71,16 @@ std::string blas_text() {
 void gemm(Context&, const GemmCall& call) {
   if (call.m == 0 || call.n == 0) return;
   const auto integer = [](index_t value) { return static_cast<int>(value); };
-  cblas_sgemm(CblasRowMajor, call.transpose_a ? CblasTrans : CblasNoTrans, call.transpose_b ? CblasTrans : CblasNoTrans,
-              integer(call.m), integer(call.n), integer(call.k), 1.0f, call.a, integer(call.lda), call.b,
-              integer(call.ldb), call.beta, call.c, integer(call.ldc));
+  cblas_sgemm(CblasRowMajor, call.transpose_a ? CblasTrans : CblasNoTrans,
+              call.transpose_b ? CblasTrans : CblasNoTrans, integer(call.m), integer(call.n),
+              integer(call.k), 1.0f, call.a, integer(call.lda), call.b, integer(call.ldb),
+              call.beta, call.c, integer(call.ldc));
 }
 
 std::string blas_text() {
   if (bli_info_get_version_str) {
-    const char* kernel = bli_arch_query_id && bli_arch_string ? bli_arch_string(bli_arch_query_id()) : "?";
+    const char* kernel =
+        bli_arch_query_id && bli_arch_string ? bli_arch_string(bli_arch_query_id()) : "?";
     return fmt::format("BLIS {} ({})", bli_info_get_version_str(), kernel);
   }
   if (openblas_get_config) return openblas_get_config();

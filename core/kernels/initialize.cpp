@@ -20,14 +20,17 @@ void initialize(Context& context, const Parameter& parameter) {
     const Box valid = spec.valid(shard);
     const index_t stored_cols = spec.block(shard).cols.size();
     const index_t num_cols = valid.cols.size();
-    context.device.parallel_for("weft/initialize", valid.num_elements(), KOKKOS_LAMBDA(index_t i) {
-      const index_t row = i / num_cols;
-      const index_t col = i % num_cols;
-      const index_t global = (valid.rows.begin + row) * row_length + valid.cols.begin + col;
-      const random::Words words = random::words_at(key, name_high, name_low, static_cast<std::uint64_t>(global / 4));
-      const float uniform = random::uniform(words.word[global % 4]);
-      value[row * stored_cols + col] = bound > 0.0f ? (2.0f * uniform - 1.0f) * bound : constant;
-    });
+    context.device.parallel_for(
+        "weft/initialize", valid.num_elements(), KOKKOS_LAMBDA(index_t i) {
+          const index_t row = i / num_cols;
+          const index_t col = i % num_cols;
+          const index_t global = (valid.rows.begin + row) * row_length + valid.cols.begin + col;
+          const random::Words words =
+              random::words_at(key, name_high, name_low, static_cast<std::uint64_t>(global / 4));
+          const float uniform = random::uniform(words.word[global % 4]);
+          value[row * stored_cols + col] =
+              bound > 0.0f ? (2.0f * uniform - 1.0f) * bound : constant;
+        });
   }
 }
 

@@ -104,7 +104,8 @@ WEFT_HOST_DEVICE inline float erf(float x) {
   return x != x ? x : result;
 }
 
-// GELU(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel 2016, the exact form).
+// GELU(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel 2016, the exact
+// form).
 WEFT_HOST_DEVICE inline float gelu(float x) {
   return 0.5f * x * (1.0f + erf(x * 0.70710678118654752f));
 }

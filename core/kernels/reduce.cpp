@@ -10,8 +10,8 @@ namespace {
 constexpr index_t columns = 64;
 
 // sums[0..width) over the rows [first, last) of x, whose rows are n apart.
-KOKKOS_INLINE_FUNCTION void sum_column_group(const float* x, index_t n, Range rows, index_t width, float* sums,
-                                             bool accumulate) {
+KOKKOS_INLINE_FUNCTION void sum_column_group(const float* x, index_t n, Range rows, index_t width,
+                                             float* sums, bool accumulate) {
   index_t row = rows.begin;
   if (!accumulate) {
     for (index_t j = 0; j < width; ++j) sums[j] = rows.empty() ? 0.0f : x[row * n + j];
@@ -24,30 +24,35 @@ KOKKOS_INLINE_FUNCTION void sum_column_group(const float* x, index_t n, Range ro
 
 }  // namespace
 
-void sum_rows(Context& context, const float* x, index_t num_rows, index_t n, float* sums, bool accumulate) {
+void sum_rows(Context& context, const float* x, index_t num_rows, index_t n, float* sums,
+              bool accumulate) {
   sum_token_blocks(context, x, num_rows, n, 1, sums, accumulate);
 }
 
-void sum_token_blocks(Context& context, const float* x, index_t num_rows, index_t n, index_t num_blocks, float* sums,
-                      bool accumulate) {
+void sum_token_blocks(Context& context, const float* x, index_t num_rows, index_t n,
+                      index_t num_blocks, float* sums, bool accumulate) {
   const index_t groups = (n + columns - 1) / columns;
-  context.device.parallel_for("weft/sum_token_blocks", num_blocks * groups, KOKKOS_LAMBDA(index_t i) {
-    const index_t block = i / groups;
-    const index_t first = i % groups * columns;
-    const index_t width = n - first < columns ? n - first : columns;
-    sum_column_group(x + first, n, part_of(block, num_blocks, num_rows), width, sums + block * n + first, accumulate);
-  });
+  context.device.parallel_for(
+      "weft/sum_token_blocks", num_blocks * groups, KOKKOS_LAMBDA(index_t i) {
+        const index_t block = i / groups;
+        const index_t first = i % groups * columns;
+        const index_t width = n - first < columns ? n - first : columns;
+        sum_column_group(x + first, n, part_of(block, num_blocks, num_rows), width,
+                         sums + block * n + first, accumulate);
+      });
 }
 
 void tree_fold_rows(Context& context, float* x, index_t num_rows, index_t n, float* out) {
-  // Level by level: node [k 2s, ...) = node [k 2s, +s) + node [k 2s + s, ...), where there is a right child.
+  // Level by level: node [k 2s, ...) = node [k 2s, +s) + node [k 2s + s, ...), where there is a
+  // right child.
   for (index_t span = 1; span < num_rows; span *= 2) {
     const index_t pairs = (num_rows - span + 2 * span - 1) / (2 * span);
-    context.device.parallel_for("weft/tree_fold_rows", pairs * n, KOKKOS_LAMBDA(index_t i) {
-      const index_t left = i / n * 2 * span;
-      const index_t j = i % n;
-      x[left * n + j] += x[(left + span) * n + j];
-    });
+    context.device.parallel_for(
+        "weft/tree_fold_rows", pairs * n, KOKKOS_LAMBDA(index_t i) {
+          const index_t left = i / n * 2 * span;
+          const index_t j = i % n;
+          x[left * n + j] += x[(left + span) * n + j];
+        });
   }
   copy(context, x, out, n);
 }

@@ -6,8 +6,8 @@
 
 namespace weft::kernels {
 
-// The sum of term(i), i in [0, n), in 16-accumulator form: element i into accumulator i mod 16, then
-// halves are added, 8, 4, 2, 1. Real is float or double. For use inside kernels.
+// The sum of term(i), i in [0, n), in 16-accumulator form: element i into accumulator i mod 16,
+// then halves are added, 8, 4, 2, 1. Real is float or double. For use inside kernels.
 template <class Real, class Term>
 WEFT_HOST_DEVICE inline Real sum_of(index_t n, const Term& term) {
   Real sums[16];
@@ -25,14 +25,15 @@ WEFT_HOST_DEVICE inline Real sum_of(index_t n, const Term& term) {
   return sums[0];
 }
 
-// sums[j] (+)= x[0, j] + x[1, j] + ... in sequence; x: [num_rows, n]. With `accumulate` the chain goes
-// on from sums[j], else it begins with row 0; no rows: 0.
-void sum_rows(Context& context, const float* x, index_t num_rows, index_t n, float* sums, bool accumulate);
+// sums[j] (+)= x[0, j] + x[1, j] + ... in sequence; x: [num_rows, n]. With `accumulate` the chain
+// goes on from sums[j], else it begins with row 0; no rows: 0.
+void sum_rows(Context& context, const float* x, index_t num_rows, index_t n, float* sums,
+              bool accumulate);
 
-// The same for each of `num_blocks` token blocks (the range rule over num_rows): sums[b, j] from the
-// rows of block b. sums: [num_blocks, n].
-void sum_token_blocks(Context& context, const float* x, index_t num_rows, index_t n, index_t num_blocks, float* sums,
-                      bool accumulate);
+// The same for each of `num_blocks` token blocks (the range rule over num_rows): sums[b, j] from
+// the rows of block b. sums: [num_blocks, n].
+void sum_token_blocks(Context& context, const float* x, index_t num_rows, index_t n,
+                      index_t num_blocks, float* sums, bool accumulate);
 
 // out[j] = the tree over rows 0..num_rows-1 of x[:, j]; x: [num_rows, n] is used up.
 void tree_fold_rows(Context& context, float* x, index_t num_rows, index_t n, float* out);

@@ -17,7 +17,8 @@ namespace {
 double tree_sum(const double* values, index_t n) {
   if (n == 0) return 0.0;
   reduce_tree::Stack<double> stack(n);
-  for (index_t i = 0; i < n; ++i) stack.push({i, i + 1}, values[i], [](double a, double b) { return a + b; });
+  for (index_t i = 0; i < n; ++i)
+    stack.push({i, i + 1}, values[i], [](double a, double b) { return a + b; });
   return stack.nodes().front().value;
 }
 
@@ -33,11 +34,13 @@ GlobalNorm::GlobalNorm(Context& context, const ParameterSet& parameters) {
       }
     }
   }
-  device_blocks_ = Tensor(context.arena, MemoryKind::workspace, {static_cast<index_t>(blocks_.size()), 2}, DType::i64);
+  device_blocks_ = Tensor(context.arena, MemoryKind::workspace,
+                          {static_cast<index_t>(blocks_.size()), 2}, DType::i64);
   copy_to_device(device_blocks_.raw(), blocks_.data(), device_blocks_.num_bytes());
 }
 
-std::vector<double> GlobalNorm::shard_sums(const ParameterSet& parameters, const std::vector<double>& blocks,
+std::vector<double> GlobalNorm::shard_sums(const ParameterSet& parameters,
+                                           const std::vector<double>& blocks,
                                            bool with_replicated) const {
   std::vector<double> sums;
   const double* next = blocks.data();
@@ -51,26 +54,29 @@ std::vector<double> GlobalNorm::shard_sums(const ParameterSet& parameters, const
   return sums;
 }
 
-double GlobalNorm::of_gradients(Context& context, const ParameterSet& parameters, Communicator& tp) {
+double GlobalNorm::of_gradients(Context& context, const ParameterSet& parameters,
+                                Communicator& tp) {
   const auto num_blocks = static_cast<index_t>(blocks_.size());
   const Tensor sums(context.arena, MemoryKind::workspace, {num_blocks}, DType::f64);
   const float* flat = parameters.all().front()->gradient - parameters.all().front()->offset;
   const std::int64_t* block = device_blocks_.data<std::int64_t>();
   double* sum = sums.data<double>();
-  context.device.parallel_for("weft/norm_blocks", num_blocks, KOKKOS_LAMBDA(index_t b) {
-    const float* x = flat + block[2 * b];
-    sum[b] = kernels::sum_of<double>(block[2 * b + 1], [=](index_t i) {
-      const double value = x[i];
-      return value * value;
-    });
-  });
+  context.device.parallel_for(
+      "weft/norm_blocks", num_blocks, KOKKOS_LAMBDA(index_t b) {
+        const float* x = flat + block[2 * b];
+        sum[b] = kernels::sum_of<double>(block[2 * b + 1], [=](index_t i) {
+          const double value = x[i];
+          return value * value;
+        });
+      });
   std::vector<double> host(blocks_.size());
   context.device.fence();
   copy_to_host(host.data(), sums.raw(), sums.num_bytes());
 
   // Every rank gets every shard's sum and finishes alone. tp rank 0 speaks for what all hold.
   const std::vector<double> mine = shard_sums(parameters, host, tp.rank() == 0);
-  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
+  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
+                               mine.size() * sizeof(double));
   const std::vector<std::string> all = tp.all_gather_strings("global_norm", bytes);
 
   std::vector<const char*> next;
@@ -79,7 +85,8 @@ double GlobalNorm::of_gradients(Context& context, const ParameterSet& parameters
   for (const auto& p : parameters.all()) {
     std::vector<double> shards(static_cast<std::size_t>(p->spec.num_shards()));
     for (index_t shard = 0; shard < p->spec.num_shards(); ++shard) {
-      const auto owner = static_cast<std::size_t>(part_holding(shard, p->spec.is_replicated() ? 1 : tp.size(), p->spec.num_shards()));
+      const auto owner = static_cast<std::size_t>(
+          part_holding(shard, p->spec.is_replicated() ? 1 : tp.size(), p->spec.num_shards()));
       std::memcpy(&shards[static_cast<std::size_t>(shard)], next[owner], sizeof(double));
       next[owner] += sizeof(double);
     }

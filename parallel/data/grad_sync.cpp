@@ -7,8 +7,8 @@
 
 namespace weft {
 
-GradSync::GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes, index_t microbatches_per_lane,
-                   Order order)
+GradSync::GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes,
+                   index_t microbatches_per_lane, Order order)
     : parameters_(parameters),
       dp_(dp),
       num_lanes_(num_lanes),
@@ -45,12 +45,14 @@ void GradSync::ready(Context& context, const Parameter& parameter, index_t shard
   const index_t at = parameter.offset + parameter.spec.offset(shard);
   std::vector<float*> lefts;
   for (float* flat : merges_) lefts.push_back(flat + at);
-  kernels::add_chain(context, parameter.gradient_of(shard), lefts, parameter.spec.block(shard).num_elements());
+  kernels::add_chain(context, parameter.gradient_of(shard), lefts,
+                     parameter.spec.block(shard).num_elements());
 }
 
 void GradSync::end_lane(Context&) {
   // ready() has done the adding: here only the books are kept.
-  nodes_.push({lane_, lane_ + 1}, std::move(lane_gradient_), [](Tensor left, const Tensor&) { return left; });
+  nodes_.push({lane_, lane_ + 1}, std::move(lane_gradient_),
+              [](Tensor left, const Tensor&) { return left; });
   lane_gradient_ = Tensor();
   lane_ = -1;
 }
@@ -61,7 +63,8 @@ void GradSync::finish(Context& context) {
   if (dp_.size() > 1) {
     context.device.fence();
     std::vector<HostMirror> mirrors;
-    for (const auto& node : nodes_.nodes()) mirrors.emplace_back(node.value.raw(), node.value.num_bytes());
+    for (const auto& node : nodes_.nodes())
+      mirrors.emplace_back(node.value.raw(), node.value.num_bytes());
     AllReduce sum{.order = order_,
                   .num_leaves = num_lanes_,
                   .count = parameters_.flat_elements(),

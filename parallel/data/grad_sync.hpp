@@ -1,13 +1,15 @@
 // Gradients on their way from a microbatch to the update (EXACT section 2, 3.2, 3.4, 3.15):
 //
-//   microbatches of a lane, in order, into the lane's own block           (layers: beta = 0, then 1)
+//   microbatches of a lane, in order, into the lane's own block           (layers: beta = 0, then
+//   1)
 //   -> token-block accumulators folded by their tree, at the lane's end   (here, ready())
 //   -> lanes of this rank folded by the tree over lanes                   (here, ready())
 //   -> nodes of all ranks to the root, over dp                            (here, finish())
 //
-// Lanes come in index order, each whole before the next. A piece of a parameter is folded as soon as
-// it is complete for the lane, while its gradient is still in cache; a lane of one microbatch that
-// merges with its left neighbours at once needs no block of its own, only room for one parameter.
+// Lanes come in index order, each whole before the next. A piece of a parameter is folded as soon
+// as it is complete for the lane, while its gradient is still in cache; a lane of one microbatch
+// that merges with its left neighbours at once needs no block of its own, only room for one
+// parameter.
 #pragma once
 
 #include <vector>
@@ -21,9 +23,10 @@ namespace weft {
 
 class GradSync {
  public:
-  // `num_lanes`: of the plan, of which this rank owns part_of(dp rank). `order`: Order::any needs one
-  // lane a rank.
-  GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes, index_t microbatches_per_lane, Order order);
+  // `num_lanes`: of the plan, of which this rank owns part_of(dp rank). `order`: Order::any needs
+  // one lane a rank.
+  GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes,
+           index_t microbatches_per_lane, Order order);
 
   Range lanes() const { return lanes_; }
 

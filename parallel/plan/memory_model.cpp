@@ -14,7 +14,9 @@ namespace {
 
 constexpr index_t bytes_per_element = 4;  // f32, the only dtype so far
 
-ParameterShape whole(std::string name, index_t length) { return {.name = std::move(name), .global = {length}}; }
+ParameterShape whole(std::string name, index_t length) {
+  return {.name = std::move(name), .global = {length}};
+}
 
 ParameterShape split(std::string name, const Shape& global, int dim) {
   return {.name = std::move(name), .global = global, .dim = dim, .padded = global[dim]};
@@ -97,7 +99,9 @@ LaneMemory lane_memory(const Plan& plan, index_t dp_rank) {
 
 }  // namespace
 
-index_t gradient_copies(const Plan& plan, index_t dp_rank) { return lane_memory(plan, dp_rank).copies; }
+index_t gradient_copies(const Plan& plan, index_t dp_rank) {
+  return lane_memory(plan, dp_rank).copies;
+}
 
 RankMemory rank_memory(const Plan& plan, index_t tp_rank, index_t dp_rank) {
   const index_t bytes = local_parameters(plan, tp_rank).stored * bytes_per_element;

@@ -17,7 +17,7 @@ namespace weft {
 struct ParameterShape {
   std::string name;
   Shape global;
-  int dim = -1;        // the dim that is cut in the plan's pieces; -1: every tp rank holds all of it
+  int dim = -1;  // the dim that is cut in the plan's pieces; -1: every tp rank holds all of it
   index_t padded = 0;  // extent of that dim with pads: classes, rounded up to a multiple of shards
 
   index_t num_elements() const { return global.num_elements(); }
@@ -48,7 +48,8 @@ LocalElements local_parameters(const Plan& plan, index_t tp_rank);
 // With n stored elements on the rank, 4 bytes each:
 //   parameters   4n
 //   gradients    4n x gradient_copies, 4 x the largest parameter where a lane needs no copy of its
-//                own, and the token-block accumulators: 4 x shards x the elements of what is not split
+//                own, and the token-block accumulators: 4 x shards x the elements of what is not
+//                split
 //   optimizer    4n x 2 for adamw (two moments), x 1 for sgd with momentum, x 0 without
 struct RankMemory {
   index_t parameter_bytes = 0;
@@ -59,8 +60,8 @@ struct RankMemory {
 RankMemory rank_memory(const Plan& plan, index_t tp_rank, index_t dp_rank);
 
 // Most gradients of the whole local model that the rank holds at once while it folds its lanes: the
-// nodes before a lane, and the lane's own. A lane of one microbatch that merges with its left neighbour
-// has none of its own (parallel/data/grad_sync.hpp).
+// nodes before a lane, and the lane's own. A lane of one microbatch that merges with its left
+// neighbour has none of its own (parallel/data/grad_sync.hpp).
 index_t gradient_copies(const Plan& plan, index_t dp_rank);
 
 // Bytes that the rank sends per step to sum gradients over dp = N: reduce-scatter P_r (N-1)/N 4n,

@@ -12,24 +12,31 @@
 namespace weft {
 
 TensorParallel::TensorParallel(Communicator& axis, index_t num_pieces, Order order)
-    : axis_(axis), num_pieces_(num_pieces), order_(order), owned_(part_of(axis.rank(), axis.size(), num_pieces)) {}
+    : axis_(axis),
+      num_pieces_(num_pieces),
+      order_(order),
+      owned_(part_of(axis.rank(), axis.size(), num_pieces)) {}
 
-Tensor TensorParallel::reduce(Context& context, std::string_view name, const Shape& shape, const Leaf& leaf) {
+Tensor TensorParallel::reduce(Context& context, std::string_view name, const Shape& shape,
+                              const Leaf& leaf) {
   const index_t n = shape.num_elements();
   reduce_tree::Stack<Tensor> nodes(num_pieces_);
   const auto add = [&](Tensor left, Tensor right) {
     kernels::add(context, left.data(), right.data(), left.data(), n);
     return left;
   };
-  // Leaves in waves of one per thread, so that no more than a wave and the open nodes are in memory.
+  // Leaves in waves of one per thread, so that no more than a wave and the open nodes are in
+  // memory.
   const index_t wave = context.device.num_threads();
   std::vector<Tensor> leaves;
   for (index_t first = owned_.begin; first < owned_.end; first += wave) {
     const index_t count = std::min(wave, owned_.end - first);
     leaves.clear();
-    for (index_t i = 0; i < count; ++i) leaves.emplace_back(context.arena, MemoryKind::activations, shape);
-    context.device.host_tasks("weft/leaves", count,
-                              [&](index_t i) { leaf(first + i, leaves[static_cast<std::size_t>(i)].data()); });
+    for (index_t i = 0; i < count; ++i)
+      leaves.emplace_back(context.arena, MemoryKind::activations, shape);
+    context.device.host_tasks("weft/leaves", count, [&](index_t i) {
+      leaf(first + i, leaves[static_cast<std::size_t>(i)].data());
+    });
     for (index_t i = 0; i < count; ++i) {
       nodes.push({first + i, first + i + 1}, std::move(leaves[static_cast<std::size_t>(i)]), add);
     }
@@ -38,16 +45,21 @@ Tensor TensorParallel::reduce(Context& context, std::string_view name, const Sha
 
   context.device.fence();
   std::vector<HostMirror> mirrors;
-  for (const auto& node : nodes.nodes()) mirrors.emplace_back(node.value.raw(), node.value.num_bytes());
-  AllReduce sum{.order = order_, .num_leaves = num_pieces_, .count = n, .inputs = {}, .output = mirrors[0].data()};
+  for (const auto& node : nodes.nodes())
+    mirrors.emplace_back(node.value.raw(), node.value.num_bytes());
+  AllReduce sum{.order = order_,
+                .num_leaves = num_pieces_,
+                .count = n,
+                .inputs = {},
+                .output = mirrors[0].data()};
   for (auto& mirror : mirrors) sum.inputs.push_back(mirror.data());
   axis_.start({std::string(name), std::move(sum)}).wait();
   mirrors[0].to_device();
   return std::move(nodes.nodes().front().value);
 }
 
-Tensor TensorParallel::gather_pieces(Context& context, std::string_view name, const Tensor& records, index_t num_rows,
-                                     index_t record_length) {
+Tensor TensorParallel::gather_pieces(Context& context, std::string_view name, const Tensor& records,
+                                     index_t num_rows, index_t record_length) {
   if (axis_.size() == 1) return records;
   context.device.fence();
   HostMirror mine(records.raw(), records.num_bytes());
@@ -55,7 +67,8 @@ Tensor TensorParallel::gather_pieces(Context& context, std::string_view name, co
   AllGather gather{.cuts = {0}, .input = mine.data(), .output = nullptr};
   for (int rank = 0; rank < axis_.size(); ++rank) {
     const index_t pieces = part_of(rank, axis_.size(), num_pieces_).size();
-    gather.cuts.push_back(gather.cuts.back() + pieces * num_rows * record_length * index_t{sizeof(float)});
+    gather.cuts.push_back(gather.cuts.back() +
+                          pieces * num_rows * record_length * index_t{sizeof(float)});
   }
   std::vector<float> arrived(static_cast<std::size_t>(num_rows * num_pieces_ * record_length));
   gather.output = arrived.data();
@@ -68,7 +81,8 @@ Tensor TensorParallel::gather_pieces(Context& context, std::string_view name, co
     const Range pieces = part_of(rank, axis_.size(), num_pieces_);
     for (index_t row = 0; row < num_rows; ++row) {
       const index_t length = pieces.size() * record_length;
-      std::copy(from, from + length, ordered.data() + (row * num_pieces_ + pieces.begin) * record_length);
+      std::copy(from, from + length,
+                ordered.data() + (row * num_pieces_ + pieces.begin) * record_length);
       from += length;
     }
   }
@@ -77,13 +91,14 @@ Tensor TensorParallel::gather_pieces(Context& context, std::string_view name, co
   return out;
 }
 
-Tensor TensorParallel::split_columns(Context& context, const Tensor& x, index_t num_rows, index_t num_cols) {
+Tensor TensorParallel::split_columns(Context& context, const Tensor& x, index_t num_rows,
+                                     index_t num_cols) {
   const ShardSpec spec = ShardSpec::cut({num_rows, num_cols}, 1, num_cols, num_pieces_, owned_);
   Tensor out(context.arena, MemoryKind::activations, {spec.local_elements()});
   for (index_t piece = owned_.begin; piece < owned_.end; ++piece) {
     const Range cols = spec.piece(piece);
-    kernels::take_columns(context, x.data(), num_cols, cols.begin, out.data() + spec.offset(piece), num_rows,
-                          cols.size());
+    kernels::take_columns(context, x.data(), num_cols, cols.begin, out.data() + spec.offset(piece),
+                          num_rows, cols.size());
   }
   return out;
 }

@@ -5,10 +5,11 @@
 //   copy  (nothing)    reduce (sum)         column-parallel linear's input
 //   reduce (sum)       copy  (nothing)      row-parallel linear's output
 //   split (own part)   gather               features of a replicated input
-//   gather             split                (sequence parallel and vocabulary come with their layers)
+//   gather             split                (sequence parallel and vocabulary come with their
+//   layers)
 //
-// A sum is over pieces, not over ranks: each piece is a leaf of the tree (EXACT 3.1), so the bits do
-// not depend on how many ranks there are. A group of one does the same, without messages.
+// A sum is over pieces, not over ranks: each piece is a leaf of the tree (EXACT 3.1), so the bits
+// do not depend on how many ranks there are. A group of one does the same, without messages.
 #pragma once
 
 #include <functional>
@@ -38,8 +39,8 @@ class TensorParallel {
 
   // Collective over tp. `records` [rows, owned pieces, record_length] f32, this rank's part of
   // [rows, num_pieces, record_length], which every rank gets.
-  Tensor gather_pieces(Context& context, std::string_view name, const Tensor& records, index_t num_rows,
-                       index_t record_length);
+  Tensor gather_pieces(Context& context, std::string_view name, const Tensor& records,
+                       index_t num_rows, index_t record_length);
 
   // Local. The owned column pieces of a replicated x [num_rows, num_cols], each a dense block, laid
   // out as `ShardSpec::cut` of the same shape says.

@@ -11,13 +11,20 @@ using weft::testing::on_ranks;
 using weft::testing::small_plan;
 using weft::testing::SmallData;
 
-TEST_CASE("the plan's parameters are the model's, and its bytes are what a step allocates", "[forecast]") {
+TEST_CASE("the plan's parameters are the model's, and its bytes are what a step allocates",
+          "[forecast]") {
   const SmallData data;
   struct Layout {
     index_t shards, tp, dp, micro;
   };
-  // Also: several microbatches a lane (micro 4 of 4 lanes: one; 2: two), uneven shards, uneven lanes.
-  for (const Layout& layout : {Layout{4, 1, 1, 4}, {4, 1, 1, 2}, {4, 2, 2, 4}, {4, 3, 1, 2}, {4, 1, 3, 4}, {12, 5, 2, 2}}) {
+  // Also: several microbatches a lane (micro 4 of 4 lanes: one; 2: two), uneven shards, uneven
+  // lanes.
+  for (const Layout& layout : {Layout{4, 1, 1, 4},
+                               {4, 1, 1, 2},
+                               {4, 2, 2, 4},
+                               {4, 3, 1, 2},
+                               {4, 1, 3, 4},
+                               {12, 5, 2, 2}}) {
     Plan plan = small_plan(layout.shards);
     plan.batch.micro = layout.micro;
     plan.layout.tp = layout.tp;
@@ -28,8 +35,8 @@ TEST_CASE("the plan's parameters are the model's, and its bytes are what a step 
       trainer.step();
       const std::scoped_lock lock(mutex);  // Catch2's checks are one thread's business
       const index_t tp_rank = trainer.mesh().rank("tp"), dp_rank = trainer.mesh().rank("dp");
-      INFO("S " << layout.shards << " micro " << layout.micro << ", rank tp " << tp_rank << " of " << layout.tp << ", dp "
-                << dp_rank << " of " << layout.dp);
+      INFO("S " << layout.shards << " micro " << layout.micro << ", rank tp " << tp_rank << " of "
+                << layout.tp << ", dp " << dp_rank << " of " << layout.dp);
       const auto shapes = parameter_shapes(plan);
       const auto& held = trainer.parameters().all();
       REQUIRE(shapes.size() == held.size());

@@ -35,7 +35,8 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 // Four ranks with `arguments`: `code`, one message that has all of `parts`, soon.
-void require_message(const std::string& arguments, int code, const std::vector<std::string>& parts) {
+void require_message(const std::string& arguments, int code,
+                     const std::vector<std::string>& parts) {
   const ProcessResult result = weft::test::run_weft_ranks(4, "train " + arguments);
   INFO(arguments << "\n" << result.text);
   CHECK(result.exit_code == code);
@@ -73,14 +74,15 @@ TEST_CASE("a label that is no class, met while training") {
   const std::string folder = weft::test::fresh_folder("damaged");
   fs::copy(data(), folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   for (int file = 1; file <= 5; ++file) {
-    std::fstream rows(folder + "/data_batch_" + std::to_string(file) + ".bin", std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream rows(folder + "/data_batch_" + std::to_string(file) + ".bin",
+                      std::ios::in | std::ios::out | std::ios::binary);
     for (int row = 0; row < 200; ++row) {
       rows.seekp(row * 3073);
       rows.put('\x63');
     }
   }
-  const ProcessResult result =
-      weft::test::run_weft_ranks(4, "train " + plan + four_ranks + small_run() + " --data " + folder);
+  const ProcessResult result = weft::test::run_weft_ranks(
+      4, "train " + plan + four_ranks + small_run() + " --data " + folder);
   INFO(result.text);
   CHECK(result.exit_code == 5);
   CHECK(result.text.find("99") != std::string::npos);
@@ -90,9 +92,10 @@ TEST_CASE("a label that is no class, met while training") {
 TEST_CASE("a misspelt key, and two faults at once") {
   const std::string folder = weft::test::fresh_folder("plans");
   std::ofstream(folder + "/wrong.toml") << std::ifstream(plan).rdbuf() << "\n[laiout]\ntp = 2\n";
-  require_message(folder + "/wrong.toml" + small_run() + " --data " + data(), 2, {"laiout", "layout", "wrong.toml:"});
-  require_message(plan + small_run() + " --set batch.globl=64 --set model.hiden=3 --data " + data(), 2,
-                  {"batch.globl", "batch.global", "model.hiden", "model.hidden"});
+  require_message(folder + "/wrong.toml" + small_run() + " --data " + data(), 2,
+                  {"laiout", "layout", "wrong.toml:"});
+  require_message(plan + small_run() + " --set batch.globl=64 --set model.hiden=3 --data " + data(),
+                  2, {"batch.globl", "batch.global", "model.hiden", "model.hidden"});
 }
 
 TEST_CASE("a batch that does not divide, a width that does not fit, a key of a later version") {
@@ -111,8 +114,9 @@ TEST_CASE("more ranks than the plan can use, and another number than the layout'
 
 TEST_CASE("a run folder that holds a run is left as it is") {
   const std::string run = weft::test::fresh_folder("kept") + "/it";
-  const std::string arguments = "train " + plan + " --set 'task.split={train=900,validation=100,seed=7}' --set run.steps=3" +
-                                " --data " + data() + " --run " + run;
+  const std::string arguments =
+      "train " + plan + " --set 'task.split={train=900,validation=100,seed=7}' --set run.steps=3" +
+      " --data " + data() + " --run " + run;
   REQUIRE(weft::test::run_weft(arguments).exit_code == 0);
   const auto written = fs::last_write_time(run + "/summary.json");
   const ProcessResult again = weft::test::run_weft(arguments);
@@ -123,22 +127,30 @@ TEST_CASE("a run folder that holds a run is left as it is") {
 }
 
 TEST_CASE("a split that the set is too small for") {
-  require_message(plan + four_ranks + " --set run.steps=3 --run " + weft::test::fresh_folder("run") + "/it --data " + data(), 2,
-                  {"45000", "1000"});
+  require_message(plan + four_ranks + " --set run.steps=3 --run " +
+                      weft::test::fresh_folder("run") + "/it --data " + data(),
+                  2, {"45000", "1000"});
 }
 
 TEST_CASE("a loss that is not finite stops before the update, on all ranks") {
-  require_message(plan + four_ranks + small_run() + " --set optimizer.lr=1e30 --set optimizer.clip_norm=0 --set 'optimizer.schedule={kind=\"constant\"}' --data " + data(),
+  require_message(plan + four_ranks + small_run() +
+                      " --set optimizer.lr=1e30 --set optimizer.clip_norm=0 --set "
+                      "'optimizer.schedule={kind=\"constant\"}' --data " +
+                      data(),
                   1, {"step", "optimizer.lr"});
 }
 
 TEST_CASE("a killed rank ends the run") {
   const std::string run = weft::test::fresh_folder("killed") + "/it";
-  const ProcessResult result = weft::test::run_shell(
-      WEFT_LAUNCHER " 4 " WEFT_PROGRAM " train " + plan + four_ranks + " --run " + run + " --data " + data() +
-      " --set 'task.split={train=900,validation=100,seed=7}' --set run.steps=1000000 & launcher=$!; "
-      "until [ -s " + run + "/run.jsonl ]; do sleep 0.1; kill -0 $launcher || exit 99; done; "
-      "kill -9 $(ps -o pid= --ppid $launcher | tail -1); wait $launcher");
+  const ProcessResult result =
+      weft::test::run_shell(WEFT_LAUNCHER " 4 " WEFT_PROGRAM " train " + plan + four_ranks +
+                            " --run " + run + " --data " + data() +
+                            " --set 'task.split={train=900,validation=100,seed=7}' --set "
+                            "run.steps=1000000 & launcher=$!; "
+                            "until [ -s " +
+                            run +
+                            "/run.jsonl ]; do sleep 0.1; kill -0 $launcher || exit 99; done; "
+                            "kill -9 $(ps -o pid= --ppid $launcher | tail -1); wait $launcher");
   INFO(result.text);
   CHECK(result.exit_code != 0);
   CHECK(result.exit_code != 99);

@@ -43,13 +43,14 @@ struct Hashes {
   friend bool operator==(const Hashes&, const Hashes&) = default;
 };
 
-// Trains `plan` (arguments of weft train) on a layout. Checks on the way that each rank holds only its
-// shard: the parameters cut over tp are counted once over the ranks of a replica.
+// Trains `plan` (arguments of weft train) on a layout. Checks on the way that each rank holds only
+// its shard: the parameters cut over tp are counted once over the ranks of a replica.
 Hashes train(const std::string& plan, const Layout& layout) {
   const std::string run = weft::test::fresh_folder("run") + "/it";
   const ProcessResult result = weft::test::run_weft_ranks(
-      layout.tp * layout.dp, "train " + plan + " --json --run " + run + " --set layout.tp=" + std::to_string(layout.tp) +
-                                 " --set layout.dp=" + std::to_string(layout.dp) + " " + layout.more);
+      layout.tp * layout.dp,
+      "train " + plan + " --json --run " + run + " --set layout.tp=" + std::to_string(layout.tp) +
+          " --set layout.dp=" + std::to_string(layout.dp) + " " + layout.more);
   INFO(text_of(layout) << "\n" << result.text);
   REQUIRE(result.exit_code == 0);
   const nlohmann::json summary = result.json();
@@ -64,7 +65,8 @@ void require_one_result(const std::string& plan, const std::vector<Layout>& layo
     CHECK(other.state == first.state);
     CHECK(other.loss == first.loss);
   }
-  std::cout << layouts.size() << " layouts, state_hash " << first.state << ", loss_hash " << first.loss << std::endl;
+  std::cout << layouts.size() << " layouts, state_hash " << first.state << ", loss_hash "
+            << first.loss << std::endl;
 }
 
 const std::string twelve = WEFT_PLANS "/cifar10-mlp-12.toml";
@@ -90,29 +92,42 @@ TEST_CASE("one result on every layout of 12 shards and 12 lanes", "[synthetic]")
 }
 
 TEST_CASE("rank order and threads are layout", "[synthetic]") {
-  require_one_result(twelve + synthetic_data(),
-                     {{1, 1, ""},
-                      {3, 2, ""},
-                      {3, 2, "--set layout.order=dp,tp"},
-                      {2, 2, "--set layout.threads=2"},
-                      {1, 1, "--set layout.threads=3"}});
+  require_one_result(twelve + synthetic_data(), {{1, 1, ""},
+                                                 {3, 2, ""},
+                                                 {3, 2, "--set layout.order=dp,tp"},
+                                                 {2, 2, "--set layout.threads=2"},
+                                                 {1, 1, "--set layout.threads=3"}});
 }
 
-TEST_CASE("SGD, padded last batches and several epochs on layouts that divide and that do not", "[synthetic]") {
+TEST_CASE("SGD, padded last batches and several epochs on layouts that divide and that do not",
+          "[synthetic]") {
   // 900 images, batches of 128: the eighth of each epoch has 4 real images.
-  const std::string plan = WEFT_PLANS "/cifar10-mlp.toml" + synthetic_data() +
-                           " --set 'task.split={train=900,validation=100,seed=7}' --set run.steps=17"
-                           " --set batch.last=pad --set model.dropout=0.2 --set optimizer.kind=sgd"
-                           " --set optimizer.momentum=0.9 --set optimizer.lr=0.05";
-  require_one_result(plan, {{1, 1, ""}, {2, 1, ""}, {3, 1, ""}, {4, 1, ""}, {1, 2, ""}, {1, 3, ""}, {2, 4, ""}, {4, 2, ""}});
+  const std::string plan =
+      WEFT_PLANS "/cifar10-mlp.toml" + synthetic_data() +
+      " --set 'task.split={train=900,validation=100,seed=7}' --set run.steps=17"
+      " --set batch.last=pad --set model.dropout=0.2 --set optimizer.kind=sgd"
+      " --set optimizer.momentum=0.9 --set optimizer.lr=0.05";
+  require_one_result(plan, {{1, 1, ""},
+                            {2, 1, ""},
+                            {3, 1, ""},
+                            {4, 1, ""},
+                            {1, 2, ""},
+                            {1, 3, ""},
+                            {2, 4, ""},
+                            {4, 2, ""}});
 }
 
 TEST_CASE("another weight, seed or order of samples is another hash", "[synthetic]") {
   const std::string plan = four + synthetic_data();
   std::set<std::string> states, losses;
-  const std::vector<std::string> changes = {"", "--set numerics.seed=2", "--set 'task.split={train=9000,validation=1000,seed=8}'",
-                                            "--set optimizer.weight_decay=0.04", "--set numerics.shards=2",
-                                            "--set numerics.lanes=2", "--set task.augment=false"};
+  const std::vector<std::string> changes = {
+      "",
+      "--set numerics.seed=2",
+      "--set 'task.split={train=9000,validation=1000,seed=8}'",
+      "--set optimizer.weight_decay=0.04",
+      "--set numerics.shards=2",
+      "--set numerics.lanes=2",
+      "--set task.augment=false"};
   for (const std::string& change : changes) {
     const Hashes hashes = train(plan, {1, 1, change});
     states.insert(hashes.state);
@@ -127,10 +142,12 @@ TEST_CASE("fast mode trains to nearly the same loss on every layout", "[syntheti
   // 1e-6 relative here, and 1e-4 leaves room for other processors.
   const std::string plan = four + synthetic_data() + " --set numerics.mode=fast --json --run ";
   double first = 0.0;
-  for (const Layout& layout : std::vector<Layout>{{1, 1, ""}, {2, 2, ""}, {4, 1, ""}, {1, 4, ""}, {3, 1, ""}}) {
+  for (const Layout& layout :
+       std::vector<Layout>{{1, 1, ""}, {2, 2, ""}, {4, 1, ""}, {1, 4, ""}, {3, 1, ""}}) {
     const std::string run = weft::test::fresh_folder("run") + "/it";
     const ProcessResult result = weft::test::run_weft_ranks(
-        layout.tp * layout.dp, "train " + plan + run + " --set layout.tp=" + std::to_string(layout.tp) +
+        layout.tp * layout.dp, "train " + plan + run +
+                                   " --set layout.tp=" + std::to_string(layout.tp) +
                                    " --set layout.dp=" + std::to_string(layout.dp));
     INFO(text_of(layout) << "\n" << result.text);
     REQUIRE(result.exit_code == 0);
@@ -147,5 +164,6 @@ TEST_CASE("one result on every layout, on the real CIFAR-10", "[real_data]") {
     std::cout << "SKIPPED: WEFT_TEST_CIFAR10 does not name a folder with the official CIFAR-10\n";
     return;
   }
-  require_one_result(twelve + " --data " + folder, grid({1, 2, 3, 4, 5, 6, 12}, {1, 2, 3, 4, 6, 12}));
+  require_one_result(twelve + " --data " + folder,
+                     grid({1, 2, 3, 4, 5, 6, 12}, {1, 2, 3, 4, 6, 12}));
 }

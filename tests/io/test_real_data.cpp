@@ -18,6 +18,8 @@ namespace {
 std::optional<Cifar10> official() {
   const char* const folder = std::getenv("WEFT_TEST_CIFAR10");
   if (folder == nullptr || *folder == '\0') {
+    REQUIRE(std::getenv("WEFT_REQUIRE_REAL_DATA") ==
+            nullptr);  // where it was there, skipping is a fault
     std::cout << "SKIPPED: WEFT_TEST_CIFAR10 does not name a folder with the official CIFAR-10\n";
     return std::nullopt;
   }

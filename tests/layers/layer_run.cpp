@@ -1,8 +1,8 @@
 #include "tests/layers/layer_run.hpp"
 
-#include <map>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 

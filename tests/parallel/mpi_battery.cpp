@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <exception>
 
-#include "tests/parallel/battery.hpp"
 #include "parallel/comm/transport_registry.hpp"
+#include "tests/parallel/battery.hpp"
 
 int main(int argc, char** argv) {
   const auto transport = weft::make_transport("mpi", &argc, &argv);

@@ -1,9 +1,9 @@
 // The battery of collectives on ranks that are threads, for every algorithm and many group sizes.
 #include <catch2/catch.hpp>
 
-#include "tests/parallel/battery.hpp"
 #include "parallel/comm/local_transport.hpp"
 #include "parallel/comm/transport_registry.hpp"
+#include "tests/parallel/battery.hpp"
 
 namespace weft {
 

@@ -88,13 +88,15 @@ void add_microbatch(const ParameterSet& parameters, const Microbatch& data, bool
   for (index_t s = matrix.spec.owned().begin; s < matrix.spec.owned().end; ++s) ready(matrix, s);
 }
 
-// The most bytes of gradients that folding `lanes` takes: a full one for each node before a lane and for
-// the lane, but room for the largest parameter alone where a lane of one microbatch merges at once.
+// The most bytes of gradients that folding `lanes` takes: a full one for each node before a lane
+// and for the lane, but room for the largest parameter alone where a lane of one microbatch merges
+// at once.
 index_t most_bytes(Range lanes, index_t num_lanes, index_t per_lane) {
   constexpr index_t flat = 384, largest = 256;
   index_t most = 0, before = 0;
   for (index_t lane = lanes.begin; lane < lanes.end; ++lane) {
-    const auto after = static_cast<index_t>(reduce_tree::maximal_nodes({lanes.begin, lane + 1}, num_lanes).size());
+    const auto after =
+        static_cast<index_t>(reduce_tree::maximal_nodes({lanes.begin, lane + 1}, num_lanes).size());
     const bool merges = after <= before;
     most = std::max(most, before * flat + (merges && per_lane == 1 ? largest : flat));
     before = after;

@@ -55,9 +55,11 @@ TEST_CASE("bytes by kind") {
   Plan plan = sample_plan();
   REQUIRE(plan.microbatches_per_lane() == 2);
   const index_t n = local_parameters(plan, 0).stored;
-  // Not split, each padded to a multiple of 64: stem bias, two norms and biases of H a block, final norm.
+  // Not split, each padded to a multiple of 64: stem bias, two norms and biases of H a block, final
+  // norm.
   const index_t padded_hidden = round_up(plan.model.hidden, 64);
-  const index_t accumulators = plan.numerics.shards * padded_hidden * (1 + 3 * plan.model.layers + 2);
+  const index_t accumulators =
+      plan.numerics.shards * padded_hidden * (1 + 3 * plan.model.layers + 2);
   // One rank, four lanes: the lane being computed on top of the nodes [0,2) and 2: three at once.
   CHECK(gradient_copies(plan, 0) == 3);
   CHECK(rank_memory(plan, 0, 0).parameter_bytes == 4 * n);
@@ -76,11 +78,14 @@ TEST_CASE("a lane of one microbatch needs no copy of its own where it merges at 
   Plan plan = sample_plan();
   plan.batch.micro *= 2;
   REQUIRE(plan.microbatches_per_lane() == 1);
-  // Lanes 0 and 2 begin nodes, 1 and 3 are added to them: two copies, and room for the stem's weight.
+  // Lanes 0 and 2 begin nodes, 1 and 3 are added to them: two copies, and room for the stem's
+  // weight.
   CHECK(gradient_copies(plan, 0) == 2);
   const index_t n = local_parameters(plan, 0).stored;
-  const index_t accumulators = plan.numerics.shards * round_up(plan.model.hidden, 64) * (1 + 3 * plan.model.layers + 2);
-  CHECK(rank_memory(plan, 0, 0).gradient_bytes == 4 * (2 * n + accumulators + plan.model.hidden * 3072));
+  const index_t accumulators =
+      plan.numerics.shards * round_up(plan.model.hidden, 64) * (1 + 3 * plan.model.layers + 2);
+  CHECK(rank_memory(plan, 0, 0).gradient_bytes ==
+        4 * (2 * n + accumulators + plan.model.hidden * 3072));
 }
 
 TEST_CASE("bytes sent for gradients") {
