@@ -30,7 +30,7 @@ if [ "${WEFT_SANITIZERS:-1}" = 1 ] && [ $# = 0 ]; then
   # OpenMP's own threads are not instrumented: what runs under tsan uses Serial, with ranks as threads.
   build asan unit_tests
   say "unit tests under address and undefined-behaviour sanitizers"
-  ASAN_OPTIONS=detect_leaks=0 ctest --test-dir build/asan -L unit --output-on-failure
+  ctest --test-dir build/asan -L unit --output-on-failure
   build tsan protocol_tests
   say "protocol tests under the thread sanitizer"
   ctest --test-dir build/tsan -L protocol --output-on-failure
