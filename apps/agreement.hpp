@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <source_location>
 #include <string>
 
 #include "core/error.hpp"
@@ -12,7 +13,10 @@ namespace weft {
 // An error that every rank knows of: rank 0 prints it, and all leave in order, without abort.
 class AgreedError : public Error {
  public:
-  using Error::Error;
+  // Not `using Error::Error`: nvcc 13.0 breaks down over its default argument.
+  AgreedError(ExitCode code, const std::string& message,
+              std::source_location place = std::source_location::current())
+      : Error(code, message, place) {}
 };
 
 // Collective over `world`. Runs `body` on every rank; where it threw an Error on any, throws

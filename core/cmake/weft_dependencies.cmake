@@ -3,22 +3,28 @@
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(Kokkos REQUIRED CONFIG)
+# Kernels and matrix products must see the same memory.
+if(WEFT_CUDA AND NOT "CUDA" IN_LIST Kokkos_DEVICES)
+  message(FATAL_ERROR "WEFT_CUDA needs a Kokkos with CUDA; this one has ${Kokkos_DEVICES}")
+elseif("CUDA" IN_LIST Kokkos_DEVICES AND NOT WEFT_CUDA)
+  message(FATAL_ERROR "this Kokkos computes with CUDA: set WEFT_CUDA (preset cuda), or Kokkos_ROOT to another")
+endif()
 find_package(fmt REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 
-# Host matrix products: any CBLAS. BLIS ships its cblas.h in a folder of its own.
-set(BLA_VENDOR ${WEFT_BLAS})
-find_package(BLAS REQUIRED)
-find_path(WEFT_CBLAS_INCLUDE cblas.h REQUIRED
-  PATH_SUFFIXES x86_64-linux-gnu/blis-serial blis-serial x86_64-linux-gnu/blis-openmp blis openblas x86_64-linux-gnu)
-
+# Matrix products: cuBLAS, or any CBLAS on a host. BLIS ships its cblas.h in a folder of its own.
 if(WEFT_CUDA)
   find_package(CUDAToolkit REQUIRED)
 else()
-  find_package(nlohmann_json REQUIRED)
-  find_package(tomlplusplus REQUIRED)
-  find_package(CLI11 REQUIRED)
+  set(BLA_VENDOR ${WEFT_BLAS})
+  find_package(BLAS REQUIRED)
+  find_path(WEFT_CBLAS_INCLUDE cblas.h REQUIRED
+    PATH_SUFFIXES x86_64-linux-gnu/blis-serial blis-serial x86_64-linux-gnu/blis-openmp blis openblas x86_64-linux-gnu)
 endif()
+
+find_package(nlohmann_json REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(CLI11 REQUIRED)
 
 if(WEFT_MPI)
   set(MPI_CXX_SKIP_MPICXX TRUE)

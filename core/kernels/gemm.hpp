@@ -31,7 +31,7 @@ void gemm(Context& context, const GemmCall& call);
 // Independent calls; a host's threads share them.
 void gemm_batch(Context& context, std::span<const GemmCall> calls);
 
-// "BLIS 0.9.0 (skx)" where the library says so, "cuBLAS 13.0.2"; part of the fingerprint.
+// "BLIS 0.9.0 (skx)" where the library says so, "cuBLAS 13.1.0"; part of the fingerprint.
 std::string blas_text();
 
 }  // namespace weft::kernels
