@@ -14,6 +14,7 @@
 #include "core/kokkos_session.hpp"
 #include "core/tensor.hpp"
 #include "io/cifar10.hpp"
+#include "layers/linear_pieces.hpp"
 
 namespace weft {
 
@@ -21,61 +22,71 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// One product of the plan, and how the pieces cut it.
+// One product of a linear layer of the plan, as the layers call it (layers/linear_pieces.hpp):
+// t rows, `out` and `in` features, of which one is cut in pieces.
 struct Product {
   std::string name;
-  index_t m, n, k;
-  char cut;  // 'n' or 'k'
+  enum class Kind { forward, input, weight } kind;
+  index_t t, out, in;
+  bool cuts_out;
+
+  kernels::GemmCall call(index_t piece_out, index_t piece_in, float* x, float* w, float* y) const {
+    if (kind == Kind::forward) return forward_product(t, piece_out, piece_in, x, w, y);
+    if (kind == Kind::input) return input_product(t, piece_out, piece_in, y, w, x);
+    return weight_product(t, piece_out, piece_in, y, x, w, false);
+  }
 };
 
 std::vector<Product> products_of(const Plan& plan) {
+  using enum Product::Kind;
   const index_t t = plan.batch.micro, h = plan.model.hidden, f = plan.feed_forward();
-  return {{"stem forward", t, h, Cifar10::image_bytes, 'k'},
-          {"stem weight", h, Cifar10::image_bytes, t, 'n'},
-          {"up forward", t, f, h, 'n'},
-          {"up input", t, h, f, 'k'},
-          {"up weight", f, h, t, 'm'},
-          {"down forward", t, h, f, 'k'},
-          {"down input", t, f, h, 'n'},
-          {"down weight", h, f, t, 'n'}};
+  const index_t pixels = Cifar10::image_bytes;
+  return {
+      {"stem forward", forward, t, h, pixels, false}, {"stem weight", weight, t, h, pixels, false},
+      {"up forward", forward, t, f, h, true},         {"up input", input, t, f, h, true},
+      {"up weight", weight, t, f, h, true},           {"down forward", forward, t, h, f, false},
+      {"down input", input, t, h, f, false},          {"down weight", weight, t, h, f, false}};
 }
 
-// Median GFLOP/s of one product done as `pieces` calls, repeated for about 0.2 s.
-double rate_of(Context& context, const Product& product, index_t pieces) {
-  const Tensor a(context.arena, MemoryKind::workspace, {product.m * product.k});
-  const Tensor b(context.arena, MemoryKind::workspace, {product.k * product.n});
-  const Tensor c(context.arena, MemoryKind::workspace, {product.m * product.n});
-  fill_zero(a.raw(), a.num_bytes());
-  fill_zero(b.raw(), b.num_bytes());
-  const auto run = [&] {
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// GFLOP/s of one product, whole and in pieces.
+struct Rates {
+  double whole;
+  double pieces;
+};
+
+// Medians over about 0.4 s, whole and in pieces by turns, so that a busy machine slows both alike.
+Rates rates_of(Context& context, const Product& product, index_t num_pieces) {
+  const Tensor x(context.arena, MemoryKind::workspace, {product.t * product.in});
+  const Tensor w(context.arena, MemoryKind::workspace, {product.out * product.in});
+  const Tensor y(context.arena, MemoryKind::workspace, {product.t * product.out});
+  for (const Tensor& tensor : {x, w, y}) fill_zero(tensor.raw(), tensor.num_bytes());
+  const auto seconds_of = [&](index_t pieces) {
+    const auto begin = Clock::now();
     for (index_t s = 0; s < pieces; ++s) {
-      kernels::GemmCall call{.m = product.m, .n = product.n, .k = product.k};
-      index_t& width = product.cut == 'm' ? call.m : product.cut == 'n' ? call.n : call.k;
-      width = part_of(s, pieces, width).size();
-      call.a = a.data();
-      call.lda = call.k;
-      call.b = b.data();
-      call.ldb = call.n;
-      call.c = c.data();
-      call.ldc = call.n;
-      kernels::gemm(context, call);
+      // Each piece has its own block of w and of what is cut.
+      const Range out = product.cuts_out ? part_of(s, pieces, product.out) : Range{0, product.out};
+      const Range in = product.cuts_out ? Range{0, product.in} : part_of(s, pieces, product.in);
+      const index_t w_begin = product.cuts_out ? out.begin * product.in : in.begin * product.out;
+      kernels::gemm(context, product.call(out.size(), in.size(), x.data() + product.t * in.begin,
+                                          w.data() + w_begin, y.data() + product.t * out.begin));
     }
     context.device.fence();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
   };
-  run();
-  std::vector<double> seconds;
-  const auto end = Clock::now() + std::chrono::milliseconds(200);
-  while (seconds.size() < 5 || Clock::now() < end) {
-    const auto begin = Clock::now();
-    run();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+  seconds_of(1);  // first touch
+  std::vector<double> whole, pieces;
+  const auto end = Clock::now() + std::chrono::milliseconds(400);
+  while (whole.size() < 5 || Clock::now() < end) {
+    whole.push_back(seconds_of(1));
+    pieces.push_back(seconds_of(num_pieces));
   }
-  std::nth_element(seconds.begin(),
-                   seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2),
-                   seconds.end());
-  const double flops =
-      2.0 * static_cast<double>(product.m) * static_cast<double>(product.n * product.k);
-  return flops / seconds[seconds.size() / 2] * 1e-9;
+  const double gflop = 2e-9 * static_cast<double>(product.t * product.out * product.in);
+  return {gflop / median(whole), gflop / median(pieces)};
 }
 
 }  // namespace
@@ -85,20 +96,19 @@ int bench_gemm(const Plan& plan, bool json, std::ostream& text, std::ostream& ou
   Context context(1, {});
   text << fmt::format("{}, one thread; products of {} rows, whole and in {} pieces\n\n",
                       kernels::blas_text(), plan.batch.micro, plan.numerics.shards);
-  text << fmt::format("{:<14} {:>22} {:>16} {:>17} {:>8}\n", "product", "m x n x k",
+  text << fmt::format("{:<14} {:>22} {:>16} {:>17} {:>8}\n", "product", "rows x out x in",
                       "whole, GFLOP/s", "pieces, GFLOP/s", "price");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Product& product : products_of(plan)) {
-    const double whole = rate_of(context, product, 1);
-    const double pieces = rate_of(context, product, plan.numerics.shards);
+    const auto [whole, pieces] = rates_of(context, product, plan.numerics.shards);
     text << fmt::format("{:<14} {:>22} {:>16.1f} {:>17.1f} {:>8.2f}\n", product.name,
-                        fmt::format("{} x {} x {}", product.m, product.n, product.k), whole, pieces,
-                        whole / pieces)
+                        fmt::format("{} x {} x {}", product.t, product.out, product.in), whole,
+                        pieces, whole / pieces)
          << std::flush;
     rows.push_back({{"product", product.name},
-                    {"m", product.m},
-                    {"n", product.n},
-                    {"k", product.k},
+                    {"rows", product.t},
+                    {"out", product.out},
+                    {"in", product.in},
                     {"whole_gflops", whole},
                     {"pieces_gflops", pieces},
                     {"price", whole / pieces}});

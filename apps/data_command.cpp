@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/progress_line.hpp"
 #include "core/error.hpp"
 #include "io/cifar10_summary.hpp"
 #include "io/synthetic_cifar10.hpp"
@@ -15,24 +17,6 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A line that rewrites itself, at most a hundred times.
-class ProgressLine {
- public:
-  explicit ProgressLine(std::ostream& text) : text_(text) {}
-  void show(index_t done, index_t all) {
-    const index_t percent = 100 * done / all;
-    if (percent == shown_) return;
-    shown_ = percent;
-    text_ << fmt::format("\rdrawing {:3} %  {} of {} images", percent, done, all);
-    if (done == all) text_ << '\n';
-    text_.flush();
-  }
-
- private:
-  std::ostream& text_;
-  index_t shown_ = -1;
-};
 
 Cifar10Summary::Counts training_counts(const Cifar10Summary& summary) {
   Cifar10Summary::Counts total{};
@@ -94,11 +78,15 @@ int data_make(const DataMakeOptions& options, std::ostream& text, std::ostream& 
   require(options.dataset == "cifar10", ExitCode::usage,
           fmt::format("data make: expected the data set cifar10, found {}", options.dataset));
   require(!options.folder.empty(), ExitCode::usage, "data make: expected a folder to write into");
-  ProgressLine progress(text);
-  make_synthetic_cifar10(options.folder, {options.rows_per_file, options.seed},
-                         [&](index_t done, index_t all) { progress.show(done, all); });
-  text << fmt::format("wrote a synthetic CIFAR-10 to {}: 6 files of {} rows, seed {}\n",
-                      options.folder, options.rows_per_file, options.seed);
+  ProgressLine progress(text, isatty(STDERR_FILENO) != 0);
+  make_synthetic_cifar10(
+      options.folder, {options.rows_per_file, options.seed}, [&](index_t done, index_t all) {
+        progress.show([&] {
+          return fmt::format("drawing {:3} %  {} of {} images", 100 * done / all, done, all);
+        });
+      });
+  progress.keep(fmt::format("wrote a synthetic CIFAR-10 to {}: 6 files of {} rows, seed {}",
+                            options.folder, options.rows_per_file, options.seed));
   if (options.json) {
     const Json record = {{"dataset", "cifar10"},
                          {"folder", options.folder},

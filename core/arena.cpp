@@ -1,6 +1,7 @@
 #include "core/arena.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <string>
@@ -25,6 +26,11 @@ std::string_view name_of(Phase phase) {
 namespace {
 
 constexpr Arena::Bytes alignment = 256;
+constexpr Arena::Bytes huge_page = Arena::Bytes{2} << 20;
+
+// Large host blocks lie on huge pages where the system gives them: matrix products walk down columns,
+// and with small pages each row is another entry of the TLB.
+bool wants_huge_pages(Arena::Bytes bytes) { return device_memory_is_host && bytes >= huge_page; }
 
 }  // namespace
 
@@ -44,9 +50,10 @@ void* Arena::allocate(MemoryKind kind, Bytes bytes) {
     kept.pop_back();
   } else {
     // Kokkos aligns to 64 bytes or less, depending on the memory space.
+    const Bytes step = wants_huge_pages(bytes) ? huge_page : alignment;
     void* raw = nullptr;
     try {
-      raw = Kokkos::kokkos_malloc<MemorySpace>("weft/arena", rounded(bytes) + alignment);
+      raw = Kokkos::kokkos_malloc<MemorySpace>("weft/arena", rounded(bytes) + step);
     } catch (const std::exception&) {
       throw Error(
           ExitCode::failed,
@@ -55,7 +62,8 @@ void* Arena::allocate(MemoryKind kind, Bytes bytes) {
                       bytes >> 20, name_of(kind), total_ >> 20));
     }
     const auto address = reinterpret_cast<std::uintptr_t>(raw);
-    block = reinterpret_cast<void*>((address + alignment - 1) / alignment * alignment);
+    block = reinterpret_cast<void*>((address + step - 1) / step * step);
+    if (wants_huge_pages(bytes)) madvise(block, rounded(bytes), MADV_HUGEPAGE);  // a wish, not a need
     raw_.emplace(block, raw);
   }
   in_use_[static_cast<std::size_t>(kind)] += bytes;
