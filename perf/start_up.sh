@@ -11,7 +11,6 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 
 for ((i = 0; i < repeats; ++i)); do
   begin=$(date +%s.%N)
-  # Unbuffered lines of run.jsonl: the first one marks the end of the first step.
   apps/launch.sh "$ranks" build/release/weft train apps/plans/cifar10-mlp.toml --run "$work/$i" --json \
     --set numerics.shards=8 --set numerics.lanes=8 --set batch.global=128 --set layout.tp=2 \
     --set layout.dp=$((ranks / 2)) --set run.steps=1 >"$work/$i.json" 2>"$work/$i.text"
