@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/kernels/elementwise.hpp"
+#include "parallel/comm/reduce_nodes.hpp"
 
 namespace weft {
 
@@ -59,22 +60,8 @@ void GradSync::end_lane(Context&) {
 
 void GradSync::finish(Context& context) {
   assert(lane_ < 0 && !nodes_.nodes().empty());
-  Tensor& first = nodes_.nodes().front().value;
-  if (dp_.size() > 1) {
-    context.device.fence();
-    std::vector<HostMirror> mirrors;
-    for (const auto& node : nodes_.nodes())
-      mirrors.emplace_back(node.value.raw(), node.value.num_bytes());
-    AllReduce sum{.order = order_,
-                  .num_leaves = num_lanes_,
-                  .count = parameters_.flat_elements(),
-                  .inputs = {},
-                  .output = mirrors[0].data()};
-    for (auto& mirror : mirrors) sum.inputs.push_back(mirror.data());
-    dp_.start({"grad_sync.finish", std::move(sum)}).wait();
-    mirrors[0].to_device();
-  }
-  parameters_.bind_gradients(first.data());
+  const Tensor sum = reduce_nodes(context, dp_, "grad_sync.finish", order_, num_lanes_, nodes_);
+  parameters_.bind_gradients(sum.data());
 }
 
 void GradSync::release() { nodes_.clear(); }

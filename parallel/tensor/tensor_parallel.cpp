@@ -8,6 +8,7 @@
 #include "core/kernels/elementwise.hpp"
 #include "core/reduce_tree.hpp"
 #include "core/shard_spec.hpp"
+#include "parallel/comm/reduce_nodes.hpp"
 
 namespace weft {
 
@@ -41,21 +42,7 @@ Tensor TensorParallel::reduce(Context& context, std::string_view name, const Sha
       nodes.push({first + i, first + i + 1}, std::move(leaves[static_cast<std::size_t>(i)]), add);
     }
   }
-  if (axis_.size() == 1) return std::move(nodes.nodes().front().value);
-
-  context.device.fence();
-  std::vector<HostMirror> mirrors;
-  for (const auto& node : nodes.nodes())
-    mirrors.emplace_back(node.value.raw(), node.value.num_bytes());
-  AllReduce sum{.order = order_,
-                .num_leaves = num_pieces_,
-                .count = n,
-                .inputs = {},
-                .output = mirrors[0].data()};
-  for (auto& mirror : mirrors) sum.inputs.push_back(mirror.data());
-  axis_.start({std::string(name), std::move(sum)}).wait();
-  mirrors[0].to_device();
-  return std::move(nodes.nodes().front().value);
+  return reduce_nodes(context, axis_, name, order_, num_pieces_, nodes);
 }
 
 Tensor TensorParallel::gather_pieces(Context& context, std::string_view name, const Tensor& records,

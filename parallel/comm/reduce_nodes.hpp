@@ -1,0 +1,20 @@
+// The step from a rank's own tree nodes to the sum over all ranks, for tensors in device memory:
+// what activations over tp and gradients over dp have in common.
+#pragma once
+
+#include <string_view>
+
+#include "core/context.hpp"
+#include "core/reduce_tree.hpp"
+#include "core/tensor.hpp"
+#include "parallel/comm/communicator.hpp"
+
+namespace weft {
+
+// Collective over `group`. `nodes`: this rank's nodes of the tree over `num_leaves` leaves, at
+// least one, tensors of equal size. Returns the sum over all ranks, in the memory of the first
+// node; the others are used up. A group of one, which holds the root, sends nothing.
+Tensor reduce_nodes(Context& context, Communicator& group, std::string_view name, Order order,
+                    index_t num_leaves, const reduce_tree::Stack<Tensor>& nodes);
+
+}  // namespace weft
