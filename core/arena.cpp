@@ -28,8 +28,8 @@ namespace {
 constexpr Arena::Bytes alignment = 256;
 constexpr Arena::Bytes huge_page = Arena::Bytes{2} << 20;
 
-// Large host blocks lie on huge pages where the system gives them: matrix products walk down columns,
-// and with small pages each row is another entry of the TLB.
+// Large host blocks lie on huge pages where the system gives them: matrix products walk down
+// columns, and with small pages each row is another entry of the TLB.
 bool wants_huge_pages(Arena::Bytes bytes) { return device_memory_is_host && bytes >= huge_page; }
 
 }  // namespace
@@ -63,7 +63,8 @@ void* Arena::allocate(MemoryKind kind, Bytes bytes) {
     }
     const auto address = reinterpret_cast<std::uintptr_t>(raw);
     block = reinterpret_cast<void*>((address + step - 1) / step * step);
-    if (wants_huge_pages(bytes)) madvise(block, rounded(bytes), MADV_HUGEPAGE);  // a wish, not a need
+    if (wants_huge_pages(bytes))
+      madvise(block, rounded(bytes), MADV_HUGEPAGE);  // a wish, not a need
     raw_.emplace(block, raw);
   }
   in_use_[static_cast<std::size_t>(kind)] += bytes;

@@ -6,6 +6,7 @@
 
 #include "core/arena.hpp"
 #include "core/device.hpp"
+#include "core/range.hpp"
 #include "core/trace.hpp"
 
 namespace weft {
@@ -14,6 +15,8 @@ namespace weft {
 struct Numerics {
   index_t num_pieces = 1;        // pieces of every tensor-parallel dim
   index_t num_token_blocks = 1;  // parts in which rows of a microbatch are summed (EXACT 3.4)
+  // Those whose rows this rank sums: its own with sequence parallel, else all. Consecutive.
+  Range token_blocks{0, num_token_blocks};
   std::uint64_t seed = 1;
 };
 

@@ -34,8 +34,8 @@ class AdamW final : public Optimizer {
     const auto rest2 = static_cast<float>(1.0 - options_.beta2);
     const auto eps = static_cast<float>(options_.eps);
     for (const auto& p : parameters.all()) {
-      const auto keep = static_cast<float>(
-          p->decays() ? 1.0 - scalars.learning_rate * options_.weight_decay : 1.0);
+      const auto keep =
+          static_cast<float>(p->decays ? 1.0 - scalars.learning_rate * options_.weight_decay : 1.0);
       float* value = p->value;
       const float* gradient = p->gradient;
       float* m = exp_avg_.data() + p->offset;
@@ -76,7 +76,7 @@ class Sgd final : public Optimizer {
     const auto learning_rate = static_cast<float>(scalars.learning_rate);
     const auto momentum = static_cast<float>(options_.momentum);
     for (const auto& p : parameters.all()) {
-      const auto decay = static_cast<float>(p->decays() ? options_.weight_decay : 0.0);
+      const auto decay = static_cast<float>(p->decays ? options_.weight_decay : 0.0);
       float* value = p->value;
       const float* gradient = p->gradient;
       const index_t n = p->spec.local_elements();

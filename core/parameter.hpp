@@ -1,7 +1,9 @@
 // Named parameters of one rank, their values, gradients and initial numbers, in flat memory: one
 // block of values and one of gradients, in which each parameter's local storage begins on a
 // multiple of 64 elements. Flat, so that a gradient bucket, an optimizer step and a copy are one
-// range.
+// range. First come, in the order of add(), the parameters whose gradients layers complete one by
+// one; then, in one range, those whose rows are summed by token blocks, which the end of a lane
+// completes all at once.
 #pragma once
 
 #include <memory>
@@ -31,15 +33,16 @@ struct Parameter {
   ShardSpec spec;
   InitialValue initial;
   GradientRows rows = GradientRows::all;
-  index_t offset = 0;  // of its local storage in the flat blocks, in elements
+  bool decays = false;  // weight decay falls on it: at first, on matrices alone
+  index_t offset = 0;   // of its local storage in the flat blocks, in elements
 
   float* value = nullptr;     // local storage
   float* gradient = nullptr;  // of the lane under way, or of the step once it is complete
-  // GradientRows::token_blocks: [num_token_blocks, n], row b = sum over the rows of token block b.
+  // GradientRows::token_blocks: one row of n for each of the rank's token blocks, `partial_stride`
+  // elements apart; row b = sum over the rows of that token block.
   float* partials = nullptr;
+  index_t partial_stride = 0;
 
-  // Weight decay falls on matrices, not on biases and norms.
-  bool decays() const { return spec.global().num_dims() == 2; }
   float* value_of(index_t shard) const { return value + spec.offset(shard); }
   float* gradient_of(index_t shard) const { return gradient + spec.offset(shard); }
 };
@@ -49,7 +52,8 @@ class ParameterSet {
   // Before allocate(). The reference stays valid.
   Parameter& add(std::string name, const ShardSpec& spec, InitialValue initial, GradientRows rows);
 
-  // Allocates values and sets them from names and global indices; pads and gaps are 0.
+  // Gives each its place in the flat blocks, allocates values and sets them from names and global
+  // indices; pads and gaps are 0.
   void allocate(Context& context);
 
   const std::vector<std::unique_ptr<Parameter>>& all() const { return parameters_; }
@@ -60,20 +64,32 @@ class ParameterSet {
 
   // Points every parameter's gradient into `flat`, flat_elements() long.
   void bind_gradients(float* flat);
-  // Points them all to the start of `shared`, largest_elements() long: for gradients that are used
-  // up as soon as they are ready.
+  // Points them all into `shared`, shared_elements() long: for gradients that are used up as soon
+  // as they are ready. Those summed by token blocks, ready all at once, lie side by side as in a
+  // flat block; the others all at the start.
   void bind_gradients_to_one(float* shared);
-  index_t largest_elements() const;
+  index_t shared_elements() const;
   // Sets to 0 what no layer writes: the gaps behind blocks, in a new block of gradients.
   void clear_gaps(float* flat) const;
-  // Folds the token-block accumulators of `parameter`, if it has them, into its bound gradient: the
-  // end of a lane.
-  void fold_partials(Context& context, const Parameter& parameter);
+
+  // Where in a flat block the parameters summed by token blocks lie.
+  Range token_block_range() const { return token_block_range_; }
+  // Their accumulators: a row of token_block_range().size() for each of the rank's token blocks.
+  float* partials() const { return partials_.data(); }
+  // Their bound gradients, one range.
+  float* token_block_gradients() const { return token_block_gradients_; }
+  // Folds the accumulators of all token blocks into the bound gradients: the end of a lane, where
+  // this rank sums every token block. Uses the accumulators up.
+  void fold_partials(Context& context);
 
  private:
+  void place(Parameter& parameter);
+
   std::vector<std::unique_ptr<Parameter>> parameters_;
   index_t flat_elements_ = 0;
+  Range token_block_range_;
   std::vector<Range> gaps_;  // of a flat block
+  float* token_block_gradients_ = nullptr;
   Tensor values_;
   Tensor partials_;
 };

@@ -60,6 +60,7 @@ struct Cost {
 
 // Called by a layer inside backward_weight once the gradient of a parameter's piece is complete for
 // this microbatch, while it is still in cache. Afterwards its memory may serve another parameter.
+// Not for parameters that are summed by token blocks: those are complete when the lane is.
 using GradientReady = std::function<void(const Parameter& parameter, index_t shard)>;
 
 class Layer {

@@ -86,15 +86,13 @@ Activation LayerNorm::backward_input(Context& context, const Activation& dy, Sav
 }
 
 void LayerNorm::backward_weight(Context& context, Saved& saved, const Pass& pass,
-                                const GradientReady& ready) {
-  const index_t blocks = context.numerics.num_token_blocks;
+                                const GradientReady&) {
+  const Range rows{0, pass.num_rows};
   const bool accumulate = !pass.first_of_lane;
-  kernels::sum_token_blocks(context, saved.kept[0].data.data(), pass.num_rows, num_features_,
-                            blocks, gain_.partials, accumulate);
-  ready(gain_, 0);
-  kernels::sum_token_blocks(context, saved.kept[1].data.data(), pass.num_rows, num_features_,
-                            blocks, bias_.partials, accumulate);
-  ready(bias_, 0);
+  kernels::sum_token_blocks(context, saved.kept[0].data.data(), rows, pass.num_rows, num_features_,
+                            gain_.partials, gain_.partial_stride, accumulate);
+  kernels::sum_token_blocks(context, saved.kept[1].data.data(), rows, pass.num_rows, num_features_,
+                            bias_.partials, bias_.partial_stride, accumulate);
 }
 
 Cost LayerNorm::cost(index_t num_rows) const {

@@ -62,9 +62,8 @@ void RowLinear::backward_weight(Context& context, Saved& saved, const Pass& pass
     return weight_product(pass.num_rows, out_features_, x.spec.piece(s).size(), dy.data.data(),
                           x.piece(s), weight_.gradient_of(s), accumulate);
   });
-  kernels::sum_token_blocks(context, dy.data.data(), pass.num_rows, out_features_,
-                            context.numerics.num_token_blocks, bias_.partials, accumulate);
-  ready(bias_, 0);
+  kernels::sum_token_blocks(context, dy.data.data(), {0, pass.num_rows}, pass.num_rows,
+                            out_features_, bias_.partials, bias_.partial_stride, accumulate);
 }
 
 Cost RowLinear::cost(index_t num_rows) const {

@@ -26,19 +26,28 @@ KOKKOS_INLINE_FUNCTION void sum_column_group(const float* x, index_t n, Range ro
 
 void sum_rows(Context& context, const float* x, index_t num_rows, index_t n, float* sums,
               bool accumulate) {
-  sum_token_blocks(context, x, num_rows, n, 1, sums, accumulate);
-}
-
-void sum_token_blocks(Context& context, const float* x, index_t num_rows, index_t n,
-                      index_t num_blocks, float* sums, bool accumulate) {
   const index_t groups = (n + columns - 1) / columns;
   context.device.parallel_for(
-      "weft/sum_token_blocks", num_blocks * groups, KOKKOS_LAMBDA(index_t i) {
-        const index_t block = i / groups;
+      "weft/sum_rows", groups, KOKKOS_LAMBDA(index_t i) {
+        const index_t first = i * columns;
+        const index_t width = n - first < columns ? n - first : columns;
+        sum_column_group(x + first, n, {0, num_rows}, width, sums + first, accumulate);
+      });
+}
+
+void sum_token_blocks(Context& context, const float* x, Range rows, index_t num_rows, index_t n,
+                      float* sums, index_t stride, bool accumulate) {
+  const index_t groups = (n + columns - 1) / columns;
+  const index_t num_blocks = context.numerics.num_token_blocks;
+  const Range blocks = context.numerics.token_blocks;
+  context.device.parallel_for(
+      "weft/sum_token_blocks", blocks.size() * groups, KOKKOS_LAMBDA(index_t i) {
+        const index_t slot = i / groups;
         const index_t first = i % groups * columns;
         const index_t width = n - first < columns ? n - first : columns;
-        sum_column_group(x + first, n, part_of(block, num_blocks, num_rows), width,
-                         sums + block * n + first, accumulate);
+        const Range block = part_of(blocks.begin + slot, num_blocks, num_rows);
+        sum_column_group(x + first, n, {block.begin - rows.begin, block.end - rows.begin}, width,
+                         sums + slot * stride + first, accumulate);
       });
 }
 

@@ -30,10 +30,11 @@ WEFT_HOST_DEVICE inline Real sum_of(index_t n, const Term& term) {
 void sum_rows(Context& context, const float* x, index_t num_rows, index_t n, float* sums,
               bool accumulate);
 
-// The same for each of `num_blocks` token blocks (the range rule over num_rows): sums[b, j] from
-// the rows of block b. sums: [num_blocks, n].
-void sum_token_blocks(Context& context, const float* x, index_t num_rows, index_t n,
-                      index_t num_blocks, float* sums, bool accumulate);
+// The same for each of the rank's token blocks (context.numerics: the range rule over the
+// microbatch's num_rows): row b of sums from the rows of that block. x: rows `rows` of the
+// microbatch, those of the blocks; sums: rows of n that are `stride` elements apart.
+void sum_token_blocks(Context& context, const float* x, Range rows, index_t num_rows, index_t n,
+                      float* sums, index_t stride, bool accumulate);
 
 // out[j] = the tree over rows 0..num_rows-1 of x[:, j]; x: [num_rows, n] is used up.
 void tree_fold_rows(Context& context, float* x, index_t num_rows, index_t n, float* out);

@@ -31,7 +31,7 @@ void GradSync::begin_lane(Context& context, index_t lane) {
   }
 
   if (!merges_.empty() && microbatches_per_lane_ == 1) {
-    lane_gradient_ = Tensor(context.arena, MemoryKind::gradients, {parameters_.largest_elements()});
+    lane_gradient_ = Tensor(context.arena, MemoryKind::gradients, {parameters_.shared_elements()});
     parameters_.bind_gradients_to_one(lane_gradient_.data());
   } else {
     lane_gradient_ = Tensor(context.arena, MemoryKind::gradients, {parameters_.flat_elements()});
@@ -41,17 +41,22 @@ void GradSync::begin_lane(Context& context, index_t lane) {
 }
 
 void GradSync::ready(Context& context, const Parameter& parameter, index_t shard) {
-  parameters_.fold_partials(context, parameter);
-  if (merges_.empty()) return;
-  const index_t at = parameter.offset + parameter.spec.offset(shard);
-  std::vector<float*> lefts;
-  for (float* flat : merges_) lefts.push_back(flat + at);
-  kernels::add_chain(context, parameter.gradient_of(shard), lefts,
-                     parameter.spec.block(shard).num_elements());
+  merge(context, parameter.gradient_of(shard), parameter.offset + parameter.spec.offset(shard),
+        parameter.spec.block(shard).num_elements());
 }
 
-void GradSync::end_lane(Context&) {
-  // ready() has done the adding: here only the books are kept.
+void GradSync::merge(Context& context, const float* leaf, index_t at, index_t n) {
+  if (merges_.empty()) return;
+  std::vector<float*> lefts;
+  for (float* flat : merges_) lefts.push_back(flat + at);
+  kernels::add_chain(context, leaf, lefts, n);
+}
+
+void GradSync::end_lane(Context& context) {
+  const Range range = parameters_.token_block_range();
+  parameters_.fold_partials(context);
+  merge(context, parameters_.token_block_gradients(), range.begin, range.size());
+  // All adding is done: what is left are the books.
   nodes_.push({lane_, lane_ + 1}, std::move(lane_gradient_),
               [](Tensor left, const Tensor&) { return left; });
   lane_gradient_ = Tensor();

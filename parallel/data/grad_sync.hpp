@@ -2,8 +2,9 @@
 //
 //   microbatches of a lane, in order, into the lane's own block           (layers: beta = 0, then
 //   1)
-//   -> token-block accumulators folded by their tree, at the lane's end   (here, ready())
-//   -> lanes of this rank folded by the tree over lanes                   (here, ready())
+//   -> token-block accumulators folded by their tree, at the lane's end   (here, end_lane())
+//   -> lanes of this rank folded by the tree over lanes                   (here, ready(),
+//   end_lane())
 //   -> nodes of all ranks to the root, over dp                            (here, finish())
 //
 // Lanes come in index order, each whole before the next. A piece of a parameter is folded as soon
@@ -32,9 +33,10 @@ class GradSync {
 
   // Local. Binds the parameters' gradients to the lane's own memory.
   void begin_lane(Context& context, index_t lane);
-  // Local. Piece `shard` of `parameter` has its gradient from the last microbatch of the lane.
+  // Local. Piece `shard` of `parameter` (GradientRows::all) has its gradient from the last
+  // microbatch of the lane.
   void ready(Context& context, const Parameter& parameter, index_t shard);
-  // Local. Every piece of every parameter was ready once.
+  // Local. Every piece of every parameter with GradientRows::all was ready once.
   void end_lane(Context& context);
 
   // Collective over dp. Afterwards the parameters' gradients are those of the whole step.
@@ -43,6 +45,9 @@ class GradSync {
   void release();
 
  private:
+  // Adds `leaf`, elements [at, at + n) of the lane's flat gradient, to the nodes it merges with.
+  void merge(Context& context, const float* leaf, index_t at, index_t n);
+
   ParameterSet& parameters_;
   Communicator& dp_;
   index_t num_lanes_;

@@ -108,12 +108,17 @@ RankMemory rank_memory(const Plan& plan, index_t tp_rank, index_t dp_rank) {
   const index_t sgd_copies = plan.optimizer.momentum > 0 ? 1 : 0;
   const index_t state_copies = plan.optimizer.kind == "adamw" ? 2 : sgd_copies;
   const index_t token_blocks = plan.numerics.mode == NumericsMode::exact ? plan.numerics.shards : 1;
-  index_t largest = 0, accumulators = 0;
+  index_t largest = 0, summed_by_blocks = 0;
   for (const ParameterShape& shape : parameter_shapes(plan)) {
     const index_t stored = shape.spec(plan, tp_rank).local_elements();
-    largest = std::max(largest, stored);
-    if (!shape.is_split()) accumulators += token_blocks * stored;
+    if (shape.is_split()) {
+      largest = std::max(largest, stored);
+    } else {
+      summed_by_blocks += stored;
+    }
   }
+  largest = std::max(largest, summed_by_blocks);
+  const index_t accumulators = token_blocks * summed_by_blocks;
   const LaneMemory lanes = lane_memory(plan, dp_rank);
   const index_t extra = accumulators + (lanes.shares_one_block ? largest : 0);
   return {.parameter_bytes = bytes,

@@ -52,7 +52,7 @@ TEST_CASE("updates agree with the oracle", "[optimizer]") {
                      GradientRows::all);
       parameters.allocate(context);
       Parameter& p = *parameters.all()[0];
-      CHECK(p.decays() == is_matrix);
+      CHECK(p.decays == is_matrix);
       const auto optimizer = make(kind, context, parameters);
       const Floats start = random_floats(n, 1, -2.0f, 2.0f);
       std::copy(start.begin(), start.end(), p.value);

@@ -120,12 +120,12 @@ TEST_CASE("rows of -0 stay -0", "[reduce]") {
 TEST_CASE("token blocks are the range rule over rows; empty ones are 0", "[reduce]") {
   constexpr std::size_t n = 70;
   for (const int threads : {1, 3}) {
-    Context context(threads, {});
     for (const index_t rows : {0, 1, 3, 7, 12, 25}) {
       for (const index_t blocks : {1, 2, 3, 4, 6, 12}) {
+        Context context(threads, {.num_token_blocks = blocks});
         const Floats x = hostile_floats(static_cast<std::size_t>(rows) * n, 77);
         Floats sums(static_cast<std::size_t>(blocks) * n, NAN), expected;
-        kernels::sum_token_blocks(context, x.data(), rows, n, blocks, sums.data(), false);
+        kernels::sum_token_blocks(context, x.data(), {0, rows}, rows, n, sums.data(), n, false);
         for (index_t b = 0; b < blocks; ++b) {
           // floor(b T / S), written out.
           const Floats block = sequential_rows(x, {b * rows / blocks, (b + 1) * rows / blocks}, n);
@@ -136,11 +136,27 @@ TEST_CASE("token blocks are the range rule over rows; empty ones are 0", "[reduc
         // An empty block adds nothing to what is there, not even +0 to -0.
         Floats kept(expected.size(), -0.0f);
         const Floats zeros(static_cast<std::size_t>(rows) * n, -0.0f);
-        kernels::sum_token_blocks(context, zeros.data(), rows, n, blocks, kept.data(), true);
+        kernels::sum_token_blocks(context, zeros.data(), {0, rows}, rows, n, kept.data(), n, true);
         REQUIRE(bit_difference(kept, Floats(expected.size(), -0.0f)) == "");
       }
     }
   }
+}
+
+TEST_CASE("a rank sums the token blocks that it owns, with room between the sums", "[reduce]") {
+  constexpr std::size_t n = 70;
+  constexpr index_t rows = 25, blocks = 6, stride = 128;
+  const Floats x = hostile_floats(static_cast<std::size_t>(rows) * n, 78);
+  Context context(1, {.num_token_blocks = blocks, .token_blocks = {2, 5}});
+  const Range mine{2 * rows / blocks, 5 * rows / blocks};
+  Floats sums(3 * stride, 7.0f), expected(3 * stride, 7.0f);
+  kernels::sum_token_blocks(context, x.data() + static_cast<std::size_t>(mine.begin) * n, mine,
+                            rows, n, sums.data(), stride, false);
+  for (index_t b = 2; b < 5; ++b) {
+    const Floats block = sequential_rows(x, {b * rows / blocks, (b + 1) * rows / blocks}, n);
+    std::copy(block.begin(), block.end(), expected.begin() + (b - 2) * stride);
+  }
+  CHECK(bit_difference(sums, expected) == "");
 }
 
 TEST_CASE("tree_fold_rows is the tree", "[reduce]") {
@@ -193,10 +209,12 @@ TEST_CASE("whole range = one by one: sums over rows", "[kernels]") {
                   },
                   1));
   check_sweep("sum_token_blocks", 4, [&](Context& context, index_t begin, index_t count) {
+    context.numerics = {.num_token_blocks = 4};
     const auto size = static_cast<std::size_t>(count);
     const Floats in = columns_of(x, rows, n, static_cast<std::size_t>(begin), size);
     Floats blocks(4 * size), out;
-    kernels::sum_token_blocks(context, in.data(), rows, count, 4, blocks.data(), false);
+    kernels::sum_token_blocks(context, in.data(), {0, rows}, rows, count, blocks.data(), count,
+                              false);
     for (std::size_t j = 0; j < size; ++j) {
       for (std::size_t b = 0; b < 4; ++b) out.push_back(blocks[b * size + j]);
     }

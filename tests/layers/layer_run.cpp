@@ -60,7 +60,7 @@ void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& ou
                 .num_rows = what.num_rows,
                 .first_of_lane = m == 0};
   };
-  // Each piece of each parameter is told of once a microbatch.
+  // Each piece of a parameter is told of once a microbatch; what is summed by token blocks never.
   std::map<std::pair<std::string, index_t>, std::size_t> told;
   const GradientReady ready = [&](const Parameter& p, index_t shard) { ++told[{p.name, shard}]; };
   for (std::size_t m = 0; m < count; ++m) {
@@ -83,7 +83,8 @@ void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& ou
   }
   for (const Parameter* p : layer.parameters()) {
     for (index_t shard = p->spec.owned().begin; shard < p->spec.owned().end; ++shard) {
-      if (told[{p->name, shard}] != count) throw std::runtime_error("ready: " + p->name);
+      const std::size_t expected = p->rows == GradientRows::all ? count : 0;
+      if (told[{p->name, shard}] != expected) throw std::runtime_error("ready: " + p->name);
     }
   }
 }
@@ -98,15 +99,16 @@ RankOutcome run_rank(const LayerCase& what, TpRank& rank) {
   parameters.bind_gradients(gradients.data());
   for (const auto& p : parameters.all()) {
     scatter(p->spec, parameter_of(what, p->name, p->spec.global().num_elements()), p->value);
-    if (p->partials) {
-      const index_t n = rank.context.numerics.num_token_blocks * p->spec.local_elements();
-      std::fill_n(p->partials, n, NAN);
-    }
   }
+
+  std::fill_n(parameters.partials(),
+              rank.context.numerics.token_blocks.size() * parameters.token_block_range().size(),
+              NAN);
 
   RankOutcome out;
   const auto end_lane = [&] {
-    for (const auto& p : parameters.all()) parameters.fold_partials(rank.context, *p);
+    parameters.fold_partials(rank.context);
+    parameters.clear_gaps(gradients.data());
   };
   if (what.lane_before) {
     LayerCase other = what;

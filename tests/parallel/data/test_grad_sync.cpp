@@ -74,11 +74,12 @@ Floats expected_gradient(index_t step, index_t num_lanes, index_t per_lane) {
 // ready, since its memory may serve the next parameter. Gaps are not theirs.
 void add_microbatch(const ParameterSet& parameters, const Microbatch& data, bool is_first,
                     const std::function<void(const Parameter&, index_t)>& ready) {
-  float* partials = parameters.all()[1]->partials;
+  const Parameter& bias = *parameters.all()[1];
   for (std::size_t i = 0; i < data.partials.size(); ++i) {
-    partials[i] = is_first ? data.partials[i] : partials[i] + data.partials[i];
+    float& sum = bias.partials[i / bias_size * static_cast<std::size_t>(bias.partial_stride) +
+                               i % bias_size];
+    sum = is_first ? data.partials[i] : sum + data.partials[i];
   }
-  ready(*parameters.all()[1], 0);
   const Parameter& matrix = *parameters.all()[0];
   float* flat = matrix.gradient;
   for (index_t i = 0; i < 256; ++i) {
