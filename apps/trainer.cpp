@@ -80,7 +80,8 @@ Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Tran
   loader_ = std::make_unique<Loader>(
       data, Sampler(split.train, plan_.batch.global, plan_.batch.last, plan_.numerics.seed),
       reading);
-  model_ = std::make_unique<StageModel>(make_mlp_classifier(model_of(plan_), parameters_, tp_));
+  model_ = std::make_unique<StageModel>(
+      make_mlp_classifier(model_of(plan_), {.blocks = {0, plan_.model.layers}}, parameters_, tp_));
   parameters_.allocate(context_);
   optimizer_ = make_optimizer(context_, parameters_, plan_.optimizer);
   grad_sync_ = std::make_unique<GradSync>(parameters_, mesh_.axis("dp"), plan_.num_lanes(),
@@ -125,19 +126,23 @@ std::vector<LossSums> Trainer::run_lanes(const HostBatch& batch) {
     for (index_t m = 0; m < per_lane; ++m) {
       const index_t first_sample = (lane * per_lane + m) * micro;
       const index_t first_row = first_sample - grad_sync_->lanes().begin * per_lane * micro;
-      const Pass pass{
-          .step = step_, .first_sample = first_sample, .num_rows = micro, .first_of_lane = m == 0};
+      const Pass pass{.step = step_,
+                      .first_sample = first_sample,
+                      .num_samples = micro,
+                      .first_of_lane = m == 0};
       StageModel::State state;
       {
         const Trace::Span span(&context_.trace, Activity::forward, "forward");
         context_.arena.set_phase(Phase::forward);
-        lane_sum += model_->forward(
-            context_, to_device(batch, {first_row, first_row + micro}, scale), &state, pass);
+        lane_sum += model_
+                        ->forward(context_, to_device(batch, {first_row, first_row + micro}, scale),
+                                  {}, &state, pass)
+                        .sums;
       }
       const Trace::Span span(&context_.trace, Activity::backward, "backward");
       context_.arena.set_phase(Phase::backward);
       const bool completes_lane = m + 1 == per_lane;
-      model_->backward(context_, state, pass, [&](const Parameter& parameter, index_t shard) {
+      model_->backward(context_, state, {}, pass, [&](const Parameter& parameter, index_t shard) {
         if (completes_lane) grad_sync_->ready(context_, parameter, shard);
       });
     }
@@ -214,8 +219,8 @@ Evaluation Trainer::evaluate() {
     const BatchIndices indices = validation_sampler_.indices_of(m);
     const Range rows{0, plan_.batch.micro};
     validation_reader_.read_into(indices, rows, batch);
-    const Pass pass{.num_rows = rows.size(), .training = false};
-    sums.push_back(model_->forward(context_, to_device(batch, rows, 1.0f), nullptr, pass));
+    const Pass pass{.num_samples = rows.size(), .training = false};
+    sums.push_back(model_->forward(context_, to_device(batch, rows, 1.0f), {}, nullptr, pass).sums);
   }
   const LossSums total = sum_over_lanes(sums, num_microbatches);
   const auto count = static_cast<double>(total.rows);

@@ -25,14 +25,14 @@ ColumnLinear::ColumnLinear(std::string name, ParameterSet& parameters, TensorPar
                          ShardSpec::cut({out_features}, 0, padded_out, tp.num_pieces(), tp.owned()),
                          {}, GradientRows::all)) {}
 
-Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& saved,
-                                 const Pass& pass) {
-  const index_t t = pass.num_rows;
-  Activation y{ShardSpec::cut({t, padded_out_}, 1, padded_out_, tp_.num_pieces(), tp_.owned()), {}};
-  y.data = Tensor(context.arena, MemoryKind::activations, {y.spec.local_elements()});
+Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& saved, const Pass&) {
+  const index_t t = x.num_rows();
+  const Tensor x_tk =
+      tp_.gather_rows(context, name_ + ".forward.gather", x.data, x.rows, in_features_);
+  Activation y = Activation::cut(context, tp_, t, padded_out_);
   std::vector<kernels::GemmCall> calls;
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    calls.push_back(forward_product(t, y.spec.piece(s).size(), in_features_, x.data.data(),
+    calls.push_back(forward_product(t, y.spec.piece(s).size(), in_features_, x_tk.data(),
                                     weight_.value_of(s), y.piece(s)));
   }
   kernels::gemm_batch(context, calls);
@@ -45,15 +45,20 @@ Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& s
 }
 
 Activation ColumnLinear::backward_input(Context& context, const Activation& dy, Saved& saved,
-                                        const Pass& pass) {
-  saved.kept.push_back(dy);
-  const index_t t = pass.num_rows;
+                                        const Pass&) {
+  const Activation x = saved.kept[0];
+  const index_t t = x.num_rows();
   Tensor dx = tp_.reduce(
-      context, name_ + ".backward_input.reduce", {t, in_features_}, [&](index_t s, float* out) {
+      context, name_ + ".backward_input.reduce", x.rows, in_features_, [&](index_t s, float* out) {
         kernels::gemm(context, input_product(t, dy.spec.piece(s).size(), in_features_, dy.piece(s),
                                              weight_.value_of(s), out));
       });
-  return {ShardSpec::replicated({t, in_features_}), std::move(dx)};
+  // Between the passes only the rank's own rows of x are kept; the weight's gradient needs all.
+  Activation x_tk{
+      x.spec, Rows::all(t),
+      tp_.gather_rows(context, name_ + ".backward_input.gather", x.data, x.rows, in_features_)};
+  saved.kept = {std::move(x_tk), dy};
+  return {x.spec, x.rows, std::move(dx)};
 }
 
 void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& pass,
@@ -62,11 +67,11 @@ void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& p
   const Activation& dy = saved.kept[1];
   const bool accumulate = !pass.first_of_lane;
   weight_products_by_piece(context, weight_, ready, [&](index_t s) {
-    return weight_product(pass.num_rows, dy.spec.piece(s).size(), in_features_, dy.piece(s),
+    return weight_product(x.num_rows(), dy.spec.piece(s).size(), in_features_, dy.piece(s),
                           x.data.data(), weight_.gradient_of(s), accumulate);
   });
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    kernels::sum_rows(context, dy.piece(s), pass.num_rows, dy.spec.piece(s).size(),
+    kernels::sum_rows(context, dy.piece(s), x.num_rows(), dy.spec.piece(s).size(),
                       bias_.gradient_of(s), accumulate);
     ready(bias_, s);
   }

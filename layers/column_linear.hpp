@@ -1,5 +1,5 @@
 // Column-parallel linear: output features cut over tp. y_piece = x w_piece^T + b_piece, for each
-// owned piece; x is whole on every tp rank.
+// owned piece, on all rows; x has whole features, and with sequence parallel the rank's own rows.
 #pragma once
 
 #include <string>

@@ -98,7 +98,7 @@ LossSums CrossEntropy::forward(Context& context, const Activation& logits, const
       });
 
   if (dlogits) {
-    *dlogits = {logits.spec, Tensor(context.arena, MemoryKind::activations, logits.data.shape())};
+    *dlogits = logits.like(context);
     const std::int32_t* label = labels.data<std::int32_t>();
     const float* weight = weights.data();
     const index_t num_classes = num_classes_;

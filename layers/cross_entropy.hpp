@@ -30,11 +30,8 @@ struct LossSums {
 class CrossEntropy {
  public:
   // `tp` must outlive it. Pieces are those of ColumnLinear with the same numbers.
-  CrossEntropy(std::string name, TensorParallel& tp, index_t num_classes, index_t padded_classes)
-      : name_(std::move(name)),
-        tp_(tp),
-        num_classes_(num_classes),
-        padded_classes_(padded_classes) {}
+  CrossEntropy(std::string name, TensorParallel& tp, index_t num_classes)
+      : name_(std::move(name)), tp_(tp), num_classes_(num_classes) {}
 
   // Collective over tp. logits: [t, padded classes] in pieces. `labels` [t] i32 and `weights` [t]
   // f32 (1 real, 0 padding) in device memory. Where `dlogits` is given, it gets (softmax - one hot)
@@ -46,7 +43,6 @@ class CrossEntropy {
   std::string name_;
   TensorParallel& tp_;
   index_t num_classes_;
-  index_t padded_classes_;
 };
 
 }  // namespace weft

@@ -6,12 +6,13 @@ namespace weft {
 
 Activation Dropout::apply(Context& context, const Activation& x, const Pass& pass) const {
   if (rate_ == 0.0f || !pass.training) return x;
-  Activation y{x.spec, Tensor(context.arena, MemoryKind::activations, x.data.shape())};
+  const Activation y = x.like(context);
   const kernels::DropoutIndex index{
       .seed = context.numerics.seed,
       .step = pass.step,
       .layer = layer_,
-      .first_element = pass.first_sample * tokens_per_sample_ * num_features_};
+      .first_element =
+          (pass.first_sample * tokens_per_sample_ + x.rows.mine.begin) * num_features_};
   kernels::dropout(context, x.data.data(), y.data.data(), x.data.num_elements(), rate_, index);
   return y;
 }

@@ -1,5 +1,5 @@
-// Dropout on whole rows. Which elements are dropped is a function of (seed, step, layer, sample,
-// feature); backward makes the mask again and nothing is stored (EXACT 3.21).
+// Dropout on whole features. Which elements are dropped is a function of (seed, step, layer,
+// sample, token, feature); backward makes the mask again and nothing is stored (EXACT 3.21).
 #pragma once
 
 #include "layers/layer.hpp"

@@ -5,14 +5,14 @@
 namespace weft {
 
 Activation Gelu::forward(Context& context, const Activation& x, Saved& saved, const Pass&) {
-  Activation y{x.spec, Tensor(context.arena, MemoryKind::activations, x.data.shape())};
+  Activation y = x.like(context);
   kernels::gelu(context, x.data.data(), y.data.data(), x.data.num_elements());
   saved.kept = {x};
   return y;
 }
 
 Activation Gelu::backward_input(Context& context, const Activation& dy, Saved& saved, const Pass&) {
-  Activation dx{dy.spec, Tensor(context.arena, MemoryKind::activations, dy.data.shape())};
+  Activation dx = dy.like(context);
   kernels::gelu_backward(context, saved.kept[0].data.data(), dy.data.data(), dx.data.data(),
                          dy.data.num_elements());
   saved.kept.clear();

@@ -1,9 +1,9 @@
 // What a layer is. A layer holds its parameters' names and shapes and nothing of a microbatch: what
 // backward needs from forward goes into `Saved`, one per microbatch under way.
 //
-// Shape suffixes in layers/:  t rows of the microbatch (samples x tokens), h hidden features,
-// k input features of a matrix, n output features, c classes; `piece` marks a dense block per owned
-// logical shard (core/shard_spec.hpp).
+// Shape suffixes in layers/:  t rows of the microbatch (samples x tokens, sample by sample), r
+// those of them that this rank holds, h hidden features, k input features of a matrix, n output
+// features, c classes; `piece` marks a dense block per owned logical shard (core/shard_spec.hpp).
 #pragma once
 
 #include <functional>
@@ -14,26 +14,38 @@
 #include "core/parameter.hpp"
 #include "core/shard_spec.hpp"
 #include "core/tensor.hpp"
+#include "parallel/tensor/rows.hpp"
+#include "parallel/tensor/tensor_parallel.hpp"
 
 namespace weft {
 
-// Which rows a pass works on, all by global index.
+// Which samples a pass works on, all by global index.
 struct Pass {
   index_t step = 0;           // 0-based
   index_t first_sample = 0;   // position of the microbatch's first sample in the global batch
-  index_t num_rows = 0;       // samples x tokens
+  index_t num_samples = 0;    // of the microbatch
   bool training = true;       // false: no dropout
   bool first_of_lane = true;  // the lane's first microbatch: gradients begin, else they go on
 };
 
-// A [rows, features] tensor, whole on each tp rank or cut in pieces by features.
+// A [t, features] tensor: the rows this rank holds with whole features, or all rows with features
+// cut in pieces.
 struct Activation {
-  ShardSpec spec;
-  Tensor data;
+  ShardSpec spec;  // of the whole [t, features]
+  Rows rows;
+  Tensor data;  // [rows.mine, features], or the owned pieces
 
-  index_t num_rows() const { return spec.global()[0]; }
+  index_t num_rows() const { return rows.total; }
   index_t num_features() const { return spec.global()[1]; }
   float* piece(index_t shard) const { return data.data() + spec.offset(shard); }
+  // Another tensor of the same layout, contents undefined.
+  Activation like(Context& context) const;
+
+  // Whole features of `rows`; contents undefined.
+  static Activation whole(Context& context, const Rows& rows, index_t num_features);
+  // All of `num_rows` rows, features cut as tp's pieces say; contents undefined.
+  static Activation cut(Context& context, const TensorParallel& tp, index_t num_rows,
+                        index_t num_features);
 };
 
 // What one layer keeps of one microbatch between forward and backward_weight.
@@ -79,10 +91,12 @@ class Layer {
                                const GradientReady& ready) = 0;
 
   virtual std::vector<Parameter*> parameters() { return {}; }
-  // `num_rows` rows a microbatch. Local.
+  // `num_rows`: of x, all ranks' together. Local, as are the two below.
   virtual Cost cost(index_t num_rows) const = 0;
   // The matrix products of a microbatch on this rank, shapes only: for the start-up probe.
   virtual std::vector<kernels::GemmCall> products(index_t) const { return {}; }
+  // Rows of y where x has `num_rows`.
+  virtual index_t rows_after(index_t num_rows) const { return num_rows; }
 };
 
 }  // namespace weft

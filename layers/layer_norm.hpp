@@ -1,5 +1,5 @@
 // Layer norm over the features of a row (Ba, Kiros, Hinton 2016, section 3.1): biased variance,
-// y = (x - mean) / sqrt(variance + eps) * gain + bias. x, y: whole rows.
+// y = (x - mean) / sqrt(variance + eps) * gain + bias. x, y: whole features of the rank's rows.
 #pragma once
 
 #include <string>

@@ -8,6 +8,7 @@
 #include "layers/layer_norm.hpp"
 #include "layers/residual.hpp"
 #include "layers/row_linear.hpp"
+#include "layers/split_features.hpp"
 
 namespace weft {
 
@@ -31,17 +32,25 @@ std::unique_ptr<Layer> make_block(const MlpSpec& spec, index_t number, Parameter
 
 }  // namespace
 
-StageModel make_mlp_classifier(const MlpSpec& spec, ParameterSet& parameters, TensorParallel& tp) {
+StageModel make_mlp_classifier(const MlpSpec& spec, const StagePart& part, ParameterSet& parameters,
+                               TensorParallel& tp) {
   std::vector<std::unique_ptr<Layer>> layers;
-  layers.push_back(
-      std::make_unique<RowLinear>("stem", parameters, tp, spec.input_features, spec.hidden, false));
-  for (index_t i = 0; i < spec.layers; ++i) layers.push_back(make_block(spec, i, parameters, tp));
-  layers.push_back(std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden));
-  layers.push_back(std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden,
-                                                  spec.num_classes, spec.padded_classes));
-  return StageModel(tp, std::move(layers),
-                    CrossEntropy("loss", tp, spec.num_classes, spec.padded_classes),
-                    spec.input_features);
+  if (part.is_first) {
+    layers.push_back(std::make_unique<SplitFeatures>(tp));
+    layers.push_back(std::make_unique<RowLinear>("stem", parameters, tp, spec.input_features,
+                                                 spec.hidden, false));
+  }
+  for (index_t i = part.blocks.begin; i < part.blocks.end; ++i)
+    layers.push_back(make_block(spec, i, parameters, tp));
+  std::optional<CrossEntropy> loss;
+  if (part.is_last) {
+    layers.push_back(std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden));
+    layers.push_back(std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden,
+                                                    spec.num_classes, spec.padded_classes));
+    loss.emplace("loss", tp, spec.num_classes);
+  }
+  return StageModel(tp, part.is_first, {.tokens_per_sample = 1, .hidden = spec.hidden},
+                    std::move(layers), std::move(loss));
 }
 
 }  // namespace weft

@@ -19,7 +19,10 @@ struct MlpSpec {
   index_t padded_classes = 12;  // a multiple of the plan's shards
 };
 
-// Adds the parameters to `parameters`, which must still be allocated. `tp` must outlive the model.
-StageModel make_mlp_classifier(const MlpSpec& spec, ParameterSet& parameters, TensorParallel& tp);
+// The stage `part` of it: the first begins with the stem, the last ends with final_norm, head and
+// loss. Adds its parameters to `parameters`, which must still be allocated. `tp` must outlive the
+// model.
+StageModel make_mlp_classifier(const MlpSpec& spec, const StagePart& part, ParameterSet& parameters,
+                               TensorParallel& tp);
 
 }  // namespace weft

@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 
 Activation sum(Context& context, const Activation& a, const Activation& b) {
-  Activation out{a.spec, Tensor(context.arena, MemoryKind::activations, a.data.shape())};
+  Activation out = a.like(context);
   kernels::add(context, a.data.data(), b.data.data(), out.data.data(), a.data.num_elements());
   return out;
 }

@@ -23,30 +23,33 @@ RowLinear::RowLinear(std::string name, ParameterSet& parameters, TensorParallel&
       bias_(parameters.add(name_ + ".bias", ShardSpec::replicated({out_features}), {},
                            GradientRows::token_blocks)) {}
 
-Activation RowLinear::forward(Context& context, const Activation& x, Saved& saved,
-                              const Pass& pass) {
-  const index_t t = pass.num_rows;
+Activation RowLinear::forward(Context& context, const Activation& x, Saved& saved, const Pass&) {
+  const index_t t = x.num_rows();
+  const Rows rows = tp_.owned_rows(t);
   Tensor y = tp_.reduce(
-      context, name_ + ".forward.reduce", {t, out_features_}, [&](index_t s, float* out) {
+      context, name_ + ".forward.reduce", rows, out_features_, [&](index_t s, float* out) {
         kernels::gemm(context, forward_product(t, out_features_, x.spec.piece(s).size(), x.piece(s),
                                                weight_.value_of(s), out));
       });
   // The bias comes after the tree: inside a leaf it would be added once per piece (EXACT 3.1).
-  kernels::add_bias(context, y.data(), bias_.value, y.data(), t, out_features_);
+  kernels::add_bias(context, y.data(), bias_.value, y.data(), rows.mine.size(), out_features_);
   saved.kept = {x};
-  return {ShardSpec::replicated({t, out_features_}), std::move(y)};
+  return {ShardSpec::replicated({t, out_features_}), rows, std::move(y)};
 }
 
 Activation RowLinear::backward_input(Context& context, const Activation& dy, Saved& saved,
-                                     const Pass& pass) {
+                                     const Pass&) {
+  const index_t t = dy.num_rows();
+  const Activation dy_tn{
+      dy.spec, Rows::all(t),
+      tp_.gather_rows(context, name_ + ".backward_input.gather", dy.data, dy.rows, out_features_)};
+  saved.kept.push_back(dy_tn);
   saved.kept.push_back(dy);
   if (!wants_input_gradient_) return {};
-  const index_t t = pass.num_rows;
-  Activation dx{saved.kept[0].spec, {}};
-  dx.data = Tensor(context.arena, MemoryKind::activations, {dx.spec.local_elements()});
+  Activation dx = saved.kept[0].like(context);
   std::vector<kernels::GemmCall> calls;
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    calls.push_back(input_product(t, out_features_, dx.spec.piece(s).size(), dy.data.data(),
+    calls.push_back(input_product(t, out_features_, dx.spec.piece(s).size(), dy_tn.data.data(),
                                   weight_.value_of(s), dx.piece(s)));
   }
   kernels::gemm_batch(context, calls);
@@ -56,14 +59,16 @@ Activation RowLinear::backward_input(Context& context, const Activation& dy, Sav
 void RowLinear::backward_weight(Context& context, Saved& saved, const Pass& pass,
                                 const GradientReady& ready) {
   const Activation& x = saved.kept[0];
-  const Activation& dy = saved.kept[1];
+  const Activation& dy_tn = saved.kept[1];
+  const Activation& dy_rn = saved.kept[2];
+  const index_t t = x.num_rows();
   const bool accumulate = !pass.first_of_lane;
   weight_products_by_piece(context, weight_, ready, [&](index_t s) {
-    return weight_product(pass.num_rows, out_features_, x.spec.piece(s).size(), dy.data.data(),
-                          x.piece(s), weight_.gradient_of(s), accumulate);
+    return weight_product(t, out_features_, x.spec.piece(s).size(), dy_tn.data.data(), x.piece(s),
+                          weight_.gradient_of(s), accumulate);
   });
-  kernels::sum_token_blocks(context, dy.data.data(), {0, pass.num_rows}, pass.num_rows,
-                            out_features_, bias_.partials, bias_.partial_stride, accumulate);
+  kernels::sum_token_blocks(context, dy_rn.data.data(), dy_rn.rows.mine, t, out_features_,
+                            bias_.partials, bias_.partial_stride, accumulate);
 }
 
 Cost RowLinear::cost(index_t num_rows) const {

@@ -1,5 +1,6 @@
 // Row-parallel linear: input features cut over tp. y = sum over pieces of x_piece w_piece^T, then +
-// b. x lies in pieces; y is whole on every tp rank.
+// b. x lies in pieces, all rows; y has whole features of all rows on every tp rank, or, with
+// sequence parallel, of the rank's own.
 #pragma once
 
 #include <string>

@@ -1,45 +1,73 @@
 #include "layers/stage_model.hpp"
 
+#include <utility>
+
 namespace weft {
 
-LossSums StageModel::forward(Context& context, const Microbatch& batch, State* state,
-                             const Pass& pass) {
+Shape StageModel::boundary_shape(index_t num_samples) const {
+  const Rows rows = tp_.owned_rows(num_samples * boundary_.tokens_per_sample);
+  return {rows.mine.size(), boundary_.hidden};
+}
+
+Activation StageModel::boundary_activation(Tensor data, index_t num_samples) const {
+  const Rows rows = tp_.owned_rows(num_samples * boundary_.tokens_per_sample);
+  return {ShardSpec::replicated({rows.total, boundary_.hidden}), rows, std::move(data)};
+}
+
+StageModel::Output StageModel::forward(Context& context, const Microbatch& batch, Tensor input,
+                                       State* state, const Pass& pass) {
   std::vector<Saved> dropped(state ? 0 : layers_.size());
   if (state) state->saved.resize(layers_.size());
   std::vector<Saved>& saved = state ? state->saved : dropped;
 
-  const index_t t = pass.num_rows;
-  Activation y{
-      ShardSpec::cut({t, input_features_}, 1, input_features_, tp_.num_pieces(), tp_.owned()),
-      tp_.split_columns(context, batch.x, t, input_features_)};
+  Activation y;
+  if (is_first_) {
+    y = {ShardSpec::replicated(batch.x.shape()), Rows::all(pass.num_samples), batch.x};
+  } else {
+    y = boundary_activation(std::move(input), pass.num_samples);
+  }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     y = layers_[i]->forward(context, y, saved[i], pass);
     if (!state) saved[i].clear();
   }
-  return loss_.forward(context, y, batch.labels, batch.weights, batch.scale,
-                       state ? &state->gradient : nullptr);
+  if (!loss_) return {std::move(y.data), {}};
+  return {{},
+          loss_->forward(context, y, batch.labels, batch.weights, batch.scale,
+                         state ? &state->gradient : nullptr)};
 }
 
-void StageModel::backward(Context& context, State& state, const Pass& pass,
-                          const GradientReady& ready) {
-  Activation dy = std::move(state.gradient);
+Tensor StageModel::backward(Context& context, State& state, Tensor output_gradient,
+                            const Pass& pass, const GradientReady& ready) {
+  Activation dy = loss_ ? std::move(state.gradient)
+                        : boundary_activation(std::move(output_gradient), pass.num_samples);
   for (std::size_t i = layers_.size(); i-- > 0;) {
     dy = layers_[i]->backward_input(context, dy, state.saved[i], pass);
     layers_[i]->backward_weight(context, state.saved[i], pass, ready);
     state.saved[i].clear();
   }
+  return std::move(dy.data);
 }
 
-Cost StageModel::cost(index_t num_rows) const {
+index_t StageModel::rows_before(index_t num_samples) const {
+  return is_first_ ? num_samples : num_samples * boundary_.tokens_per_sample;
+}
+
+Cost StageModel::cost(index_t num_samples) const {
   Cost total;
-  for (const auto& layer : layers_) total += layer->cost(num_rows);
+  index_t rows = rows_before(num_samples);
+  for (const auto& layer : layers_) {
+    total += layer->cost(rows);
+    rows = layer->rows_after(rows);
+  }
   return total;
 }
 
-std::vector<kernels::GemmCall> StageModel::products(index_t num_rows) const {
+std::vector<kernels::GemmCall> StageModel::products(index_t num_samples) const {
   std::vector<kernels::GemmCall> all;
+  index_t rows = rows_before(num_samples);
   for (const auto& layer : layers_) {
-    for (const auto& call : layer->products(num_rows)) all.push_back(call);
+    for (const auto& call : layer->products(rows)) all.push_back(call);
+    rows = layer->rows_after(rows);
   }
   return all;
 }

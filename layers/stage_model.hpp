@@ -1,8 +1,10 @@
-// A rank's layers in order, ending in the loss: what the trainer runs on a microbatch.
+// The layers of one pipeline stage in order; the last stage's end in the loss. What the trainer, or
+// the pipeline's runner, runs on a microbatch. A run without pipeline is one stage, first and last.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "layers/cross_entropy.hpp"
@@ -10,44 +12,77 @@
 
 namespace weft {
 
-// A microbatch in device memory.
+// Which part of a model a stage is.
+struct StagePart {
+  Range blocks;          // of the model's blocks
+  bool is_first = true;  // has what lies before the blocks: takes samples
+  bool is_last = true;   // has what lies behind the blocks: ends in the loss
+};
+
+// A microbatch in device memory. A stage that is neither first nor last needs none of it.
 struct Microbatch {
-  Tensor x;            // [t, features] f32, whole
-  Tensor labels;       // [t] i32
-  Tensor weights;      // [t] f32: 1 real, 0 padding
+  Tensor x;            // [samples, features] f32, whole: the first stage's
+  Tensor labels;       // [samples] i32: the last stage's, as are those below
+  Tensor weights;      // [samples] f32: 1 real, 0 padding
   float scale = 0.0f;  // 1 / (real samples of the global batch), what dlogits are multiplied with
 };
 
 class StageModel {
  public:
-  // `tp` must outlive the model.
-  StageModel(TensorParallel& tp, std::vector<std::unique_ptr<Layer>> layers, CrossEntropy loss,
-             index_t input_features)
+  // What crosses from stage to stage: the tp rank's rows of [samples x tokens, hidden].
+  struct Boundary {
+    index_t tokens_per_sample = 1;
+    index_t hidden = 0;
+  };
+
+  // `loss`: the last stage's. `tp` must outlive the model.
+  StageModel(TensorParallel& tp, bool is_first, const Boundary& boundary,
+             std::vector<std::unique_ptr<Layer>> layers, std::optional<CrossEntropy> loss)
       : tp_(tp),
+        is_first_(is_first),
+        boundary_(boundary),
         layers_(std::move(layers)),
-        loss_(std::move(loss)),
-        input_features_(input_features) {}
+        loss_(std::move(loss)) {}
+
+  bool is_first() const { return is_first_; }
+  bool is_last() const { return loss_.has_value(); }
+  // Of the tensors between stages, for a microbatch of `num_samples`.
+  Shape boundary_shape(index_t num_samples) const;
 
   // What a microbatch under way holds between forward and backward.
   struct State {
     std::vector<Saved> saved;
-    Activation gradient;  // of the logits
+    Activation gradient;  // of the logits; the last stage's
   };
 
-  // Collective over tp. Where `state` is null nothing is kept: evaluation.
-  LossSums forward(Context& context, const Microbatch& batch, State* state, const Pass& pass);
+  struct Output {
+    Tensor boundary;  // for the next stage; the last has none
+    LossSums sums;    // the last stage's
+  };
 
-  // Collective over tp. `ready` hears of each piece of each parameter, last layer first.
-  void backward(Context& context, State& state, const Pass& pass, const GradientReady& ready);
+  // Collective over tp. `input`: the previous stage's output; the first stage takes batch.x. Where
+  // `state` is null nothing is kept: evaluation.
+  Output forward(Context& context, const Microbatch& batch, Tensor input, State* state,
+                 const Pass& pass);
 
-  Cost cost(index_t num_rows) const;
-  std::vector<kernels::GemmCall> products(index_t num_rows) const;
+  // Collective over tp. `output_gradient`: of the boundary, from the next stage; the last has its
+  // own. Returns the gradient of `input`; the first stage has none. `ready` hears of each piece of
+  // each parameter, last layer first.
+  Tensor backward(Context& context, State& state, Tensor output_gradient, const Pass& pass,
+                  const GradientReady& ready);
+
+  Cost cost(index_t num_samples) const;
+  std::vector<kernels::GemmCall> products(index_t num_samples) const;
 
  private:
+  index_t rows_before(index_t num_samples) const;
+  Activation boundary_activation(Tensor data, index_t num_samples) const;
+
   TensorParallel& tp_;
+  bool is_first_;
+  Boundary boundary_;
   std::vector<std::unique_ptr<Layer>> layers_;
-  CrossEntropy loss_;
-  index_t input_features_;
+  std::optional<CrossEntropy> loss_;
 };
 
 }  // namespace weft

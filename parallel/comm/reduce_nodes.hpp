@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "core/context.hpp"
 #include "core/reduce_tree.hpp"
@@ -16,5 +17,10 @@ namespace weft {
 // node; the others are used up. A group of one, which holds the root, sends nothing.
 Tensor reduce_nodes(Context& context, Communicator& group, std::string_view name, Order order,
                     index_t num_leaves, const reduce_tree::Stack<Tensor>& nodes);
+
+// The same, but each rank gets its slice of the sum alone: elements [cuts[rank], cuts[rank + 1]).
+Tensor reduce_scatter_nodes(Context& context, Communicator& group, std::string_view name,
+                            Order order, index_t num_leaves,
+                            const reduce_tree::Stack<Tensor>& nodes, std::vector<index_t> cuts);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "parallel/tensor/tensor_parallel.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,18 +13,43 @@
 
 namespace weft {
 
-TensorParallel::TensorParallel(Communicator& axis, index_t num_pieces, Order order)
+TensorParallel::TensorParallel(Communicator& axis, index_t num_pieces, Order order,
+                               const TokenBlocks& tokens)
     : axis_(axis),
       num_pieces_(num_pieces),
       order_(order),
-      owned_(part_of(axis.rank(), axis.size(), num_pieces)) {}
+      tokens_(tokens),
+      owned_(part_of(axis.rank(), axis.size(), num_pieces)) {
+  assert(!tokens.sequence_parallel || tokens.count >= axis.size());
+}
 
-Tensor TensorParallel::reduce(Context& context, std::string_view name, const Shape& shape,
+Range TensorParallel::token_blocks_of(int rank) const {
+  if (!tokens_.sequence_parallel) return {0, tokens_.count};
+  return part_of(rank, axis_.size(), tokens_.count);
+}
+
+Range TensorParallel::rows_of(int rank, index_t num_rows) const {
+  const Range blocks = token_blocks_of(rank);
+  return {part_of(blocks.begin, tokens_.count, num_rows).begin,
+          part_of(blocks.end - 1, tokens_.count, num_rows).end};
+}
+
+std::vector<index_t> TensorParallel::row_cuts(index_t num_rows, index_t n) const {
+  std::vector<index_t> cuts{0};
+  for (int rank = 0; rank < axis_.size(); ++rank) cuts.push_back(rows_of(rank, num_rows).end * n);
+  return cuts;
+}
+
+Rows TensorParallel::owned_rows(index_t num_rows) const {
+  return {num_rows, rows_of(axis_.rank(), num_rows), tokens_.sequence_parallel};
+}
+
+Tensor TensorParallel::reduce(Context& context, std::string_view name, const Rows& rows, index_t n,
                               const Leaf& leaf) {
-  const index_t n = shape.num_elements();
+  const Shape shape{rows.total, n};
   reduce_tree::Stack<Tensor> nodes(num_pieces_);
   const auto add = [&](Tensor left, Tensor right) {
-    kernels::add(context, left.data(), right.data(), left.data(), n);
+    kernels::add(context, left.data(), right.data(), left.data(), left.num_elements());
     return left;
   };
   // Leaves in waves of one per thread, so that no more than a wave and the open nodes are in
@@ -42,7 +68,24 @@ Tensor TensorParallel::reduce(Context& context, std::string_view name, const Sha
       nodes.push({first + i, first + i + 1}, std::move(leaves[static_cast<std::size_t>(i)]), add);
     }
   }
-  return reduce_nodes(context, axis_, name, order_, num_pieces_, nodes);
+  if (!rows.is_cut) return reduce_nodes(context, axis_, name, order_, num_pieces_, nodes);
+  return reduce_scatter_nodes(context, axis_, name, order_, num_pieces_, nodes,
+                              row_cuts(rows.total, n));
+}
+
+Tensor TensorParallel::gather_rows(Context& context, std::string_view name, const Tensor& x,
+                                   const Rows& rows, index_t n) {
+  if (!rows.is_cut || axis_.size() == 1) return x;
+  Tensor all(context.arena, MemoryKind::activations, {rows.total, n});
+  context.device.fence();
+  HostMirror mine(x.raw(), x.num_bytes());
+  HostMirror gathered(all.raw(), all.num_bytes());
+  AllGather gather{
+      .cuts = row_cuts(rows.total, n), .input = mine.data(), .output = gathered.data()};
+  for (index_t& cut : gather.cuts) cut *= index_t{sizeof(float)};
+  axis_.start({std::string(name), gather}).wait();
+  gathered.to_device();
+  return all;
 }
 
 Tensor TensorParallel::gather_pieces(Context& context, std::string_view name, const Tensor& records,

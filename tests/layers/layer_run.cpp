@@ -16,6 +16,7 @@ namespace {
 // A tensor as one rank holds it.
 struct Part {
   ShardSpec spec;
+  Rows rows;
   Floats local;
 };
 
@@ -31,23 +32,36 @@ Floats floats_of(const LayerCase& what, const std::string& name, index_t n) {
 }
 
 Part copy_of(const ShardSpec& spec, const float* local) {
-  Part part{spec, Floats(static_cast<std::size_t>(spec.local_elements()))};
+  Part part{spec, Rows::all(spec.global()[0]),
+            Floats(static_cast<std::size_t>(spec.local_elements()))};
   // Of gaps nothing is promised, so they are not even read.
   for_each_held(spec,
                 [&](index_t, index_t at) { part.local[static_cast<std::size_t>(at)] = local[at]; });
   return part;
 }
 
-Activation activation_of(Context& context, const ShardSpec& spec, const Floats& global) {
-  Activation x{spec, Tensor(context.arena, MemoryKind::activations, {spec.local_elements()})};
-  scatter(spec, global, x.data.data());
+Part copy_of(const Activation& x) {
+  if (!x.rows.is_cut) return copy_of(x.spec, x.data.data());
+  return {x.spec, x.rows, Floats(x.data.data(), x.data.data() + x.data.num_elements())};
+}
+
+// Puts the rank's part of `global` into x.
+Activation filled(Activation x, const Floats& global) {
+  if (x.rows.is_cut) {
+    const auto n = x.num_features();
+    std::copy_n(global.begin() + x.rows.mine.begin * n, x.rows.mine.size() * n, x.data.data());
+  } else {
+    scatter(x.spec, global, x.data.data());
+  }
   return x;
 }
 
-ShardSpec spec_of(const LayerCase& what, const TensorParallel& tp, index_t features, bool is_cut) {
-  const Shape shape{what.num_rows, features};
-  if (!is_cut) return ShardSpec::replicated(shape);
-  return ShardSpec::cut(shape, 1, features, tp.num_pieces(), tp.owned());
+Activation input_layout(const LayerCase& what, TpRank& rank) {
+  if (what.input_is_cut)
+    return Activation::cut(rank.context, rank.tp, what.num_rows, what.in_features);
+  const Rows rows =
+      what.input_has_all_rows ? Rows::all(what.num_rows) : rank.tp.owned_rows(what.num_rows);
+  return Activation::whole(rank.context, rows, what.in_features);
 }
 
 // Microbatches [0, num_microbatches) as one lane; what goes in is that of `what`.
@@ -57,7 +71,7 @@ void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& ou
   const auto pass_of = [&](std::size_t m) {
     return Pass{.step = LayerCase::step,
                 .first_sample = what.first_sample + static_cast<index_t>(m) * what.num_rows,
-                .num_rows = what.num_rows,
+                .num_samples = what.num_rows,
                 .first_of_lane = m == 0};
   };
   // Each piece of a parameter is told of once a microbatch; what is summed by token blocks never.
@@ -65,14 +79,12 @@ void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& ou
   const GradientReady ready = [&](const Parameter& p, index_t shard) { ++told[{p.name, shard}]; };
   for (std::size_t m = 0; m < count; ++m) {
     const auto index = static_cast<index_t>(m);
-    const Activation x =
-        activation_of(rank.context, spec_of(what, rank.tp, what.in_features, what.input_is_cut),
-                      input_of(what, index));
+    const Activation x = filled(input_layout(what, rank), input_of(what, index));
     const Activation y = layer.forward(rank.context, x, saved[m], pass_of(m));
-    out.y.push_back(copy_of(y.spec, y.data.data()));
-    const Activation dy = activation_of(rank.context, y.spec, output_gradient_of(what, index));
+    out.y.push_back(copy_of(y));
+    const Activation dy = filled(y.like(rank.context), output_gradient_of(what, index));
     const Activation dx = layer.backward_input(rank.context, dy, saved[m], pass_of(m));
-    if (what.has_input_gradient) out.dx.push_back(copy_of(dx.spec, dx.data.data()));
+    if (what.has_input_gradient) out.dx.push_back(copy_of(dx));
     if (what.has_input_gradient != static_cast<bool>(dx.data)) {
       throw std::runtime_error("gradient of the input");
     }
@@ -107,7 +119,7 @@ RankOutcome run_rank(const LayerCase& what, TpRank& rank) {
 
   RankOutcome out;
   const auto end_lane = [&] {
-    parameters.fold_partials(rank.context);
+    rank.fold_token_blocks(parameters);
     parameters.clear_gaps(gradients.data());
   };
   if (what.lane_before) {
@@ -125,6 +137,12 @@ RankOutcome run_rank(const LayerCase& what, TpRank& rank) {
 
 // Adds a rank's part to the whole; copies must be equal.
 void merge(const std::string& name, const Part& part, bool is_first, Floats& global) {
+  if (part.rows.is_cut) {
+    global.resize(static_cast<std::size_t>(part.spec.global().num_elements()));
+    std::copy(part.local.begin(), part.local.end(),
+              global.begin() + part.rows.mine.begin * part.spec.global()[1]);
+    return;
+  }
   Floats whole =
       is_first ? Floats(static_cast<std::size_t>(part.spec.global().num_elements())) : global;
   gather(part.spec, part.local.data(), whole);

@@ -19,9 +19,10 @@ struct LayerCase {
   std::string name;
   std::function<std::unique_ptr<Layer>(ParameterSet&, TensorParallel&)> make;
   index_t in_features = 0;
-  index_t out_features = 0;   // as stored: with pads
-  index_t pads = 0;           // the last output features, whose gradient is 0
-  bool input_is_cut = false;  // in pieces by features, else whole
+  index_t out_features = 0;         // as stored: with pads
+  index_t pads = 0;                 // the last output features, whose gradient is 0
+  bool input_is_cut = false;        // in pieces by features, else whole
+  bool input_has_all_rows = false;  // also with sequence parallel
   bool has_input_gradient = true;
 
   index_t num_rows = 1;

@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "core/context.hpp"
+#include "core/kernels/elementwise.hpp"
+#include "core/parameter.hpp"
+#include "core/reduce_tree.hpp"
 #include "parallel/comm/communicator.hpp"
 #include "parallel/comm/local_transport.hpp"
+#include "parallel/comm/reduce_nodes.hpp"
 #include "parallel/tensor/tensor_parallel.hpp"
 
 namespace weft::testing {
@@ -17,6 +21,7 @@ struct RankGroup {
   index_t shards = 1;
   int tp = 1;
   int threads = 1;  // of a group of one
+  bool sequence_parallel = false;
   std::uint64_t seed = 77;
 };
 
@@ -39,7 +44,32 @@ struct TpRank {
       : context(group.threads,
                 {.num_pieces = group.shards, .num_token_blocks = group.shards, .seed = group.seed}),
         axis(transport, &context.trace, "tp", 1, all_ranks(transport.size())),
-        tp(axis, group.shards, Order::tree) {}
+        tp(axis, group.shards, Order::tree,
+           {.count = group.shards, .sequence_parallel = group.sequence_parallel}) {
+    context.numerics.token_blocks = tp.owned_token_blocks();
+  }
+
+  // The end of a lane: the accumulators of all ranks' token blocks into the bound gradients.
+  void fold_token_blocks(const ParameterSet& parameters) {
+    const index_t n = parameters.token_block_range().size();
+    if (n == 0) return;
+    reduce_tree::Stack<Tensor> nodes(context.numerics.num_token_blocks);
+    const Range blocks = context.numerics.token_blocks;
+    for (index_t b = blocks.begin; b < blocks.end; ++b) {
+      Tensor row(context.arena, MemoryKind::workspace, {n});
+      kernels::copy(context, parameters.partials() + (b - blocks.begin) * n, row.data(), n);
+      nodes.push({b, b + 1}, std::move(row), [&](Tensor left, Tensor right) {
+        kernels::add(context, left.data(), right.data(), left.data(), n);
+        return left;
+      });
+    }
+    Tensor sum = nodes.nodes().front().value;
+    if (blocks.size() < context.numerics.num_token_blocks) {
+      sum = reduce_nodes(context, axis, "fold_token_blocks", Order::tree,
+                         context.numerics.num_token_blocks, nodes);
+    }
+    kernels::copy(context, sum.data(), parameters.token_block_gradients(), n);
+  }
 
  private:
   static std::vector<int> all_ranks(int size) {

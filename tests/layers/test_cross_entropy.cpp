@@ -21,7 +21,7 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr index_t all_shards[] = {1, 2, 3, 4, 6, 12};
 
-struct Rows {
+struct LogitRows {
   index_t num_classes = 10;
   Floats logits;  // [rows, num_classes]
   std::vector<std::int32_t> labels;
@@ -43,7 +43,7 @@ struct Result {
 };
 
 // The same on every rank, else throws.
-Result run(const Rows& rows, const RankGroup& group) {
+Result run(const LogitRows& rows, const RankGroup& group) {
   const index_t t = rows.size();
   const index_t padded = round_up(rows.num_classes, group.shards);
   Floats stored(static_cast<std::size_t>(t * padded), rows.pad_logit);
@@ -55,18 +55,15 @@ Result run(const Rows& rows, const RankGroup& group) {
   std::vector<LossSums> sums(static_cast<std::size_t>(group.tp));
   std::mutex mutex;
   run_group(group, [&](TpRank& rank) {
-    CrossEntropy loss("loss", rank.tp, rows.num_classes, padded);
+    CrossEntropy loss("loss", rank.tp, rows.num_classes);
     const auto to_device = [&](const auto& from) {
       using T = typename std::decay_t<decltype(from)>::value_type;
       Tensor to(rank.context.arena, MemoryKind::input, {t}, DTypeOf<T>::value);
       copy_to_device(to.raw(), from.data(), to.num_bytes());
       return to;
     };
-    const ShardSpec spec =
-        ShardSpec::cut({t, padded}, 1, padded, rank.tp.num_pieces(), rank.tp.owned());
-    const Activation logits{
-        spec, Tensor(rank.context.arena, MemoryKind::activations, {spec.local_elements()})};
-    scatter(spec, stored, logits.data.data());
+    const Activation logits = Activation::cut(rank.context, rank.tp, t, padded);
+    scatter(logits.spec, stored, logits.data.data());
     Activation dlogits;
     sums[static_cast<std::size_t>(rank.axis.rank())] =
         loss.forward(rank.context, logits, to_device(rows.labels), to_device(rows.weights),
@@ -90,7 +87,7 @@ Result run(const Rows& rows, const RankGroup& group) {
   return result;
 }
 
-oracle::CrossEntropy truth_of(const Rows& rows) {
+oracle::CrossEntropy truth_of(const LogitRows& rows) {
   std::vector<double> weights;
   for (const float weight : rows.weights) {
     weights.push_back(static_cast<double>(weight) * static_cast<double>(rows.scale));
@@ -102,7 +99,7 @@ oracle::CrossEntropy truth_of(const Rows& rows) {
 }
 
 // Against the oracle, for every S; and the bits of tp = 1 on every layout.
-void check_rows(const Rows& rows) {
+void check_rows(const LogitRows& rows) {
   const oracle::CrossEntropy truth = truth_of(rows);
   double loss = 0.0;
   index_t num_real = 0;
@@ -152,7 +149,7 @@ Floats row_of(float value, index_t n = 10) { return Floats(static_cast<std::size
 
 TEST_CASE("random rows, some of them padding, with a scale", "[cross_entropy]") {
   for (const index_t classes : {2, 10, 37}) {
-    Rows rows;
+    LogitRows rows;
     rows.num_classes = classes;
     rows.scale = 1.0f / 11.0f;
     for (int t = 0; t < 13; ++t) {
@@ -166,7 +163,7 @@ TEST_CASE("random rows, some of them padding, with a scale", "[cross_entropy]") 
 }
 
 TEST_CASE("rows that break naive versions", "[cross_entropy]") {
-  Rows rows;
+  LogitRows rows;
   rows.add(row_of(0.0f), 3);  // all equal: log 10
   rows.add(row_of(-0.0f), 9);
   rows.add(row_of(1e4f), 0);  // exp overflows without the maximum
@@ -190,7 +187,7 @@ TEST_CASE("rows that break naive versions", "[cross_entropy]") {
 }
 
 TEST_CASE("hostile logits keep their bits on every layout", "[cross_entropy]") {
-  Rows rows;
+  LogitRows rows;
   for (int t = 0; t < 29; ++t) rows.add(hostile_floats(10, 500 + t), t % 10);
   for (const index_t shards : all_shards) {
     const Result base = run(rows, {.shards = shards});
@@ -203,7 +200,7 @@ TEST_CASE("hostile logits keep their bits on every layout", "[cross_entropy]") {
 }
 
 TEST_CASE("padded rows have no gradient and are not counted", "[cross_entropy]") {
-  Rows rows;
+  LogitRows rows;
   for (int t = 0; t < 5; ++t) rows.add(random_floats(10, 60 + t), t);
   const Result full = run(rows, {.shards = 4, .tp = 2});
   for (int t = 0; t < 3; ++t) rows.add(random_floats(10, 60), 0, 0.0f);
@@ -219,7 +216,7 @@ TEST_CASE("a correct row has its largest logit at the label; ties go to the lowe
   for (const index_t shards : all_shards) {
     for (int tp = 1; tp <= static_cast<int>(shards); tp += 2) {
       const auto correct = [&](const Floats& logits, int label) {
-        Rows rows;
+        LogitRows rows;
         rows.add(logits, label);
         rows.pad_logit = infinity;
         return run(rows, {.shards = shards, .tp = tp}).sums.correct;
@@ -242,7 +239,7 @@ TEST_CASE("what is not a number does not become a loss", "[cross_entropy]") {
     for (const int tp : {1, static_cast<int>(shards)}) {
       for (const float bad : {std::numeric_limits<float>::quiet_NaN(), infinity}) {
         for (const int where : {0, 4, 9}) {
-          Rows rows;
+          LogitRows rows;
           rows.add(random_floats(10, 3), 4);
           rows.add(random_floats(10, 4), 4);
           rows.logits[static_cast<std::size_t>(where)] = bad;

@@ -46,9 +46,13 @@ void check_layer(const std::function<LayerCase(index_t shards)>& case_of,
         if (!hostile) {
           REQUIRE(difference_from_oracle(what, base, oracle_of(what), bound) == "");
         }
-        for (int tp = 2; tp <= static_cast<int>(shards); ++tp) {
-          INFO("tp = " << tp);
-          REQUIRE(difference(run_layer(what, {.shards = shards, .tp = tp}), base) == "");
+        for (int tp = 1; tp <= static_cast<int>(shards); ++tp) {
+          for (const bool sequence_parallel : {false, true}) {
+            INFO("tp = " << tp << (sequence_parallel ? ", sequence parallel" : ""));
+            const RankGroup group{
+                .shards = shards, .tp = tp, .sequence_parallel = sequence_parallel};
+            REQUIRE(difference(run_layer(what, group), base) == "");
+          }
         }
         for (const int threads : several_threads()) {
           INFO("threads = " << threads);
@@ -151,6 +155,18 @@ TEST_CASE("column linear", "[layers]") {
         },
         [&](const LayerCase& what) { return linear_oracle(what, "l", 29, out); });
   }
+}
+
+TEST_CASE("column linear whose input has all rows also with sequence parallel", "[layers]") {
+  check_layer(
+      [](index_t) {
+        return LayerCase{.name = "column of all rows",
+                         .make = maker<ColumnLinear>(index_t{29}, index_t{24}, index_t{24}),
+                         .in_features = 29,
+                         .out_features = 24,
+                         .input_has_all_rows = true};
+      },
+      [](const LayerCase& what) { return linear_oracle(what, "l", 29, 24); });
 }
 
 TEST_CASE("column linear with padded classes", "[layers]") {
@@ -261,11 +277,10 @@ TEST_CASE("dropout masks do not depend on microbatches, lanes or steps' other nu
     run_group({.seed = seed}, [&](TpRank& rank) {
       Dropout dropout(0.3f, number, 1, features);
       for (index_t first = 0; first < samples; first += micro) {
-        Activation ones{ShardSpec::replicated({micro, features}),
-                        Tensor(rank.context.arena, MemoryKind::activations, {micro, features})};
+        const Activation ones = Activation::whole(rank.context, Rows::all(micro), features);
         std::fill_n(ones.data.data(), micro * features, 1.0f);
         Saved saved;
-        const Pass pass{.step = step, .first_sample = first, .num_rows = micro};
+        const Pass pass{.step = step, .first_sample = first, .num_samples = micro};
         const Activation y = dropout.forward(rank.context, ones, saved, pass);
         const Activation dy = dropout.backward_input(rank.context, ones, saved, pass);
         if (bit_difference(y.data.data(), dy.data.data(),

@@ -90,7 +90,7 @@ Outcome run_rank(const Model& model, TpRank& rank, std::vector<LocalGradient>& l
                                           .dropout = model.dropout,
                                           .num_classes = classes,
                                           .padded_classes = round_up(classes, shards)},
-                                         parameters, rank.tp);
+                                         {.blocks = {0, blocks}}, parameters, rank.tp);
   parameters.allocate(rank.context);
   Floats gradients(static_cast<std::size_t>(parameters.flat_elements()), NAN);
   parameters.clear_gaps(gradients.data());
@@ -103,18 +103,19 @@ Outcome run_rank(const Model& model, TpRank& rank, std::vector<LocalGradient>& l
   for (index_t m = 0; m < model.num_microbatches; ++m) {
     const Pass pass{.step = step,
                     .first_sample = m * model.num_rows,
-                    .num_rows = model.num_rows,
+                    .num_samples = model.num_rows,
                     .first_of_lane = m == 0};
     StageModel::State state;
     out.sums +=
-        stage.forward(rank.context, microbatch_of(rank.context, model, batch, m), &state, pass);
+        stage.forward(rank.context, microbatch_of(rank.context, model, batch, m), {}, &state, pass)
+            .sums;
     const bool is_last = m + 1 == model.num_microbatches;
-    stage.backward(rank.context, state, pass, [&](const Parameter& p, index_t shard) {
+    stage.backward(rank.context, state, {}, pass, [&](const Parameter& p, index_t shard) {
       if (!is_last || shard != p.spec.owned().begin) return;
       out.ready.push_back(p.name);
     });
   }
-  parameters.fold_partials(rank.context);
+  rank.fold_token_blocks(parameters);
   for (const auto& p : parameters.all()) {
     local.push_back(
         {p->name, p->spec, Floats(p->gradient, p->gradient + p->spec.local_elements())});
@@ -225,9 +226,14 @@ TEST_CASE("the classifier has one result on every layout", "[mlp]") {
           .num_rows = rows, .dropout = 0.25f, .hostile = hostile, .pad_last_row = rows > 1};
       for (const index_t shards : {1, 2, 3, 4, 6, 12}) {
         const Outcome base = run_model(model, {.shards = shards});
-        for (int tp = 2; tp <= static_cast<int>(shards); ++tp) {
-          INFO("S = " << shards << ", tp = " << tp << ", T = " << rows << ", hostile " << hostile);
-          REQUIRE(difference(run_model(model, {.shards = shards, .tp = tp}), base) == "");
+        for (int tp = 1; tp <= static_cast<int>(shards); ++tp) {
+          for (const bool sequence_parallel : {false, true}) {
+            INFO("S = " << shards << ", tp = " << tp << ", T = " << rows << ", hostile " << hostile
+                        << (sequence_parallel ? ", sequence parallel" : ""));
+            const RankGroup group{
+                .shards = shards, .tp = tp, .sequence_parallel = sequence_parallel};
+            REQUIRE(difference(run_model(model, group), base) == "");
+          }
         }
         for (const int threads : several_threads()) {
           REQUIRE(difference(run_model(model, {.shards = shards, .threads = threads}), base) == "");

@@ -46,9 +46,10 @@ std::vector<Floats> reduced(const RankGroup& group, const std::vector<Floats>& l
   std::vector<Floats> results(static_cast<std::size_t>(group.tp));
   run_group(group, [&](TpRank& rank) {
     const auto n = static_cast<index_t>(leaves[0].size());
-    const Tensor sum = rank.tp.reduce(rank.context, "x.reduce", {n}, [&](index_t s, float* out) {
-      std::copy_n(leaves[static_cast<std::size_t>(s)].data(), n, out);
-    });
+    const Tensor sum =
+        rank.tp.reduce(rank.context, "x.reduce", Rows::all(1), n, [&](index_t s, float* out) {
+          std::copy_n(leaves[static_cast<std::size_t>(s)].data(), n, out);
+        });
     results[static_cast<std::size_t>(rank.axis.rank())] = Floats(sum.data(), sum.data() + n);
   });
   return results;
@@ -94,12 +95,49 @@ TEST_CASE("reduce is the tree over pieces, on every rank of every layout", "[ten
   }
 }
 
+TEST_CASE("with sequence parallel each rank gets its own rows of the tree, and all of them back",
+          "[tensor_parallel]") {
+  constexpr index_t n = 7;
+  // 1 row: most ranks have none, and one has all. 13: no multiple of anything.
+  for (const index_t num_rows : {1, 5, 13, 40, 900}) {
+    for_each_group([&](const RankGroup& group) {
+      RankGroup cut = group;
+      cut.sequence_parallel = true;
+      const auto leaves = hostile_leaves(group.shards, static_cast<std::size_t>(num_rows * n));
+      const Floats expected = tree_of(leaves);
+      std::vector<Range> rows(static_cast<std::size_t>(group.tp));
+      std::vector<Floats> own(rows.size()), all(rows.size());
+      run_group(cut, [&](TpRank& rank) {
+        const auto me = static_cast<std::size_t>(rank.axis.rank());
+        const Rows mine = rank.tp.owned_rows(num_rows);
+        const Tensor sum =
+            rank.tp.reduce(rank.context, "x.reduce", mine, n, [&](index_t s, float* out) {
+              std::copy_n(leaves[static_cast<std::size_t>(s)].data(), num_rows * n, out);
+            });
+        rows[me] = mine.mine;
+        own[me] = Floats(sum.data(), sum.data() + mine.mine.size() * n);
+        const Tensor whole = rank.tp.gather_rows(rank.context, "x.gather", sum, mine, n);
+        all[me] = Floats(whole.data(), whole.data() + num_rows * n);
+      });
+      index_t next = 0;
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        REQUIRE(rows[r].begin == next);
+        next = rows[r].end;
+        REQUIRE(bit_difference(own[r], Floats(expected.begin() + rows[r].begin * n,
+                                              expected.begin() + rows[r].end * n)) == "");
+        REQUIRE(bit_difference(all[r], expected) == "");
+      }
+      REQUIRE(next == num_rows);
+    });
+  }
+}
+
 TEST_CASE("leaves are called once for each owned piece, in order", "[tensor_parallel]") {
   for_each_group([](const RankGroup& group) {
     std::vector<std::vector<index_t>> calls(static_cast<std::size_t>(group.tp));
     run_group(group, [&](TpRank& rank) {
       auto& mine = calls[static_cast<std::size_t>(rank.axis.rank())];
-      rank.tp.reduce(rank.context, "x.reduce", {1}, [&](index_t s, float* out) {
+      rank.tp.reduce(rank.context, "x.reduce", Rows::all(1), 1, [&](index_t s, float* out) {
         mine.push_back(s);
         *out = 0.0f;
       });
@@ -175,10 +213,11 @@ TEST_CASE("fast mode sums one piece a rank, in any order", "[tensor_parallel]") 
     std::vector<Floats> results(static_cast<std::size_t>(tp));
     run_group({.shards = tp, .tp = tp}, [&](TpRank& rank) {
       TensorParallel fast(rank.axis, tp, Order::any);
-      const Tensor sum = fast.reduce(rank.context, "x.reduce", {100}, [](index_t s, float* out) {
-        const Floats leaf = integers(100, static_cast<std::uint64_t>(s));
-        std::copy_n(leaf.data(), 100, out);
-      });
+      const Tensor sum =
+          fast.reduce(rank.context, "x.reduce", Rows::all(1), 100, [](index_t s, float* out) {
+            const Floats leaf = integers(100, static_cast<std::uint64_t>(s));
+            std::copy_n(leaf.data(), 100, out);
+          });
       results[static_cast<std::size_t>(rank.axis.rank())] = Floats(sum.data(), sum.data() + 100);
     });
     Floats expected(100, 0.0f);
