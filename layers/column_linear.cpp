@@ -10,11 +10,13 @@
 namespace weft {
 
 ColumnLinear::ColumnLinear(std::string name, ParameterSet& parameters, TensorParallel& tp,
-                           index_t in_features, index_t out_features, index_t padded_out)
+                           index_t in_features, index_t out_features, index_t padded_out,
+                           Epilogue epilogue)
     : name_(std::move(name)),
       tp_(tp),
       in_features_(in_features),
       padded_out_(padded_out),
+      epilogue_(epilogue),
       weight_(parameters.add(
           name_ + ".weight",
           ShardSpec::cut({out_features, in_features}, 0, padded_out, tp.num_pieces(), tp.owned()),
@@ -36,17 +38,31 @@ Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& s
                                     weight_.value_of(s), y.piece(s)));
   }
   kernels::gemm_batch(context, calls);
-  for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    kernels::add_bias(context, y.piece(s), bias_.value_of(s), y.piece(s), t,
-                      y.spec.piece(s).size());
-  }
   saved.kept = {x};
+  if (epilogue_ == Epilogue::gelu) saved.kept.push_back(y.like(context));  // its slope
+  for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
+    const index_t n = y.spec.piece(s).size();
+    if (epilogue_ == Epilogue::gelu) {
+      kernels::add_bias_gelu(context, y.piece(s), bias_.value_of(s), y.piece(s),
+                             saved.kept[1].piece(s), t, n);
+    } else {
+      kernels::add_bias(context, y.piece(s), bias_.value_of(s), y.piece(s), t, n);
+    }
+  }
   return y;
 }
 
-Activation ColumnLinear::backward_input(Context& context, const Activation& dy, Saved& saved,
+Activation ColumnLinear::backward_input(Context& context, const Activation& dy_out, Saved& saved,
                                         const Pass&) {
   const Activation x = saved.kept[0];
+  Activation dy = dy_out;  // of the linear part's output
+  if (epilogue_ == Epilogue::gelu) {
+    dy = dy_out.like(context);
+    for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
+      kernels::multiply(context, dy_out.piece(s), saved.kept[1].piece(s), dy.piece(s),
+                        x.num_rows() * dy.spec.piece(s).size());
+    }
+  }
   const index_t t = x.num_rows();
   Tensor dx = tp_.reduce(
       context, name_ + ".backward_input.reduce", x.rows, in_features_, [&](index_t s, float* out) {
@@ -80,7 +96,8 @@ void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& p
 Cost ColumnLinear::cost(index_t num_rows) const {
   const index_t mine = weight_.spec.local_elements() / in_features_;
   return {2.0 * static_cast<double>(num_rows * in_features_ * mine),
-          num_rows * (in_features_ + mine) * index_t{sizeof(float)}};
+          num_rows * (in_features_ + (epilogue_ == Epilogue::gelu ? mine : 0)) *
+              index_t{sizeof(float)}};
 }
 
 std::vector<kernels::GemmCall> ColumnLinear::products(index_t num_rows) const {

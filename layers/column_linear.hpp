@@ -1,5 +1,6 @@
 // Column-parallel linear: output features cut over tp. y_piece = x w_piece^T + b_piece, for each
 // owned piece, on all rows; x has whole features, and with sequence parallel the rank's own rows.
+// Optionally y = gelu(that), in the pass over memory that adds the bias.
 #pragma once
 
 #include <string>
@@ -9,12 +10,14 @@
 
 namespace weft {
 
+enum class Epilogue { none, gelu };
+
 class ColumnLinear final : public Layer {
  public:
   // Output features are padded to `padded_out` (>= out_features); pads are 0 and stay 0. `tp` must
   // outlive the layer.
   ColumnLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features,
-               index_t out_features, index_t padded_out);
+               index_t out_features, index_t padded_out, Epilogue epilogue = Epilogue::none);
 
   Activation forward(Context& context, const Activation& x, Saved& saved,
                      const Pass& pass) override;
@@ -31,6 +34,7 @@ class ColumnLinear final : public Layer {
   TensorParallel& tp_;
   index_t in_features_;
   index_t padded_out_;
+  Epilogue epilogue_;
   Parameter& weight_;  // [out, in], cut along out
   Parameter& bias_;    // [out], cut
 };

@@ -4,7 +4,6 @@
 
 #include "layers/column_linear.hpp"
 #include "layers/dropout.hpp"
-#include "layers/gelu.hpp"
 #include "layers/layer_norm.hpp"
 #include "layers/residual.hpp"
 #include "layers/row_linear.hpp"
@@ -17,13 +16,11 @@ namespace {
 std::unique_ptr<Layer> make_block(const MlpSpec& spec, index_t number, ParameterSet& parameters,
                                   TensorParallel& tp) {
   const std::string name = "block." + std::to_string(number);
-  const ShardSpec inner =
-      ShardSpec::cut({1, spec.feed_forward}, 1, spec.feed_forward, tp.num_pieces(), tp.owned());
   std::vector<std::unique_ptr<Layer>> chain;
   chain.push_back(std::make_unique<LayerNorm>(name + ".norm", parameters, spec.hidden));
   chain.push_back(std::make_unique<ColumnLinear>(name + ".up", parameters, tp, spec.hidden,
-                                                 spec.feed_forward, spec.feed_forward));
-  chain.push_back(std::make_unique<Gelu>(inner.held_elements()));
+                                                 spec.feed_forward, spec.feed_forward,
+                                                 Epilogue::gelu));
   chain.push_back(std::make_unique<RowLinear>(name + ".down", parameters, tp, spec.feed_forward,
                                               spec.hidden, true));
   chain.push_back(std::make_unique<Dropout>(spec.dropout, number, 1, spec.hidden));

@@ -49,15 +49,9 @@ void add_chain(Context& context, const float* leaf, std::span<float* const> left
   }
 }
 
-void gelu(Context& context, const float* x, float* y, index_t n) {
+void multiply(Context& context, const float* a, const float* b, float* out, index_t n) {
   context.device.parallel_for(
-      "weft/gelu", n, KOKKOS_LAMBDA(index_t i) { y[i] = math::gelu(x[i]); });
-}
-
-void gelu_backward(Context& context, const float* x, const float* dy, float* dx, index_t n) {
-  context.device.parallel_for(
-      "weft/gelu_backward", n,
-      KOKKOS_LAMBDA(index_t i) { dx[i] = dy[i] * math::gelu_derivative(x[i]); });
+      "weft/multiply", n, KOKKOS_LAMBDA(index_t i) { out[i] = a[i] * b[i]; });
 }
 
 void add_bias(Context& context, const float* x, const float* bias, float* y, index_t num_rows,
@@ -67,6 +61,21 @@ void add_bias(Context& context, const float* x, const float* bias, float* y, ind
         const float* x_row = x + row * n;
         float* y_row = y + row * n;
         for (index_t j = 0; j < n; ++j) y_row[j] = x_row[j] + bias[j];
+      });
+}
+
+void add_bias_gelu(Context& context, const float* x, const float* bias, float* y, float* slope,
+                   index_t num_rows, index_t n) {
+  context.device.parallel_for(
+      "weft/add_bias_gelu", num_rows, KOKKOS_LAMBDA(index_t row) {
+        const float* x_row = x + row * n;
+        float* y_row = y + row * n;
+        float* slope_row = slope + row * n;
+        for (index_t j = 0; j < n; ++j) {
+          const math::ValueAndSlope at = math::gelu(x_row[j] + bias[j]);
+          y_row[j] = at.value;
+          slope_row[j] = at.slope;
+        }
       });
 }
 

@@ -18,14 +18,16 @@ void add(Context& context, const float* a, const float* b, float* out, index_t n
 // merges with, innermost first, in one pass over memory. The other lefts are used up.
 void add_chain(Context& context, const float* leaf, std::span<float* const> lefts, index_t n);
 
-// y = gelu(x)
-void gelu(Context& context, const float* x, float* y, index_t n);
-// dx = dy * gelu'(x)
-void gelu_backward(Context& context, const float* x, const float* dy, float* dx, index_t n);
+// out = a * b
+void multiply(Context& context, const float* a, const float* b, float* out, index_t n);
 
 // y[t, j] = x[t, j] + bias[j]; x, y: [num_rows, n].
 void add_bias(Context& context, const float* x, const float* bias, float* y, index_t num_rows,
               index_t n);
+// y = gelu(x + bias), slope = gelu'(x + bias), in one pass over memory; shapes as add_bias. What
+// backward needs is the slope, not x.
+void add_bias_gelu(Context& context, const float* x, const float* bias, float* y, float* slope,
+                   index_t num_rows, index_t n);
 
 // Which dropout numbers a range of elements sees: those of its global indices (EXACT 3.21).
 struct DropoutIndex {

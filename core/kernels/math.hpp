@@ -104,17 +104,18 @@ WEFT_HOST_DEVICE inline float erf(float x) {
   return x != x ? x : result;
 }
 
-// GELU(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel 2016, the exact
-// form).
-WEFT_HOST_DEVICE inline float gelu(float x) {
-  return 0.5f * x * (1.0f + erf(x * 0.70710678118654752f));
-}
+// A function's value and its slope at the same place, which share most of their work.
+struct ValueAndSlope {
+  float value;
+  float slope;
+};
 
-// GELU'(x) = Phi(x) + x phi(x), phi(x) = exp(-x^2 / 2) / sqrt(2 pi).
-WEFT_HOST_DEVICE inline float gelu_derivative(float x) {
+// GELU(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel 2016, the exact
+// form); GELU'(x) = Phi(x) + x phi(x), phi(x) = exp(-x^2 / 2) / sqrt(2 pi).
+WEFT_HOST_DEVICE inline ValueAndSlope gelu(float x) {
   const float cumulative = 0.5f * (1.0f + erf(x * 0.70710678118654752f));
   const float density = 0.39894228040143268f * exp(-0.5f * x * x);
-  return std::fma(x, density, cumulative);
+  return {x * cumulative, std::fma(x, density, cumulative)};
 }
 
 }  // namespace weft::math

@@ -47,8 +47,7 @@ TEST_CASE("whole range = one by one: element-wise kernels", "[kernels]") {
   };
   check_sweep("copy", 1, one(kernels::copy));
   check_sweep("add", 1, two(kernels::add));
-  check_sweep("gelu", 1, one(kernels::gelu));
-  check_sweep("gelu_backward", 1, two(kernels::gelu_backward));
+  check_sweep("multiply", 1, two(kernels::multiply));
   check_sweep("dropout", 1, [&](Context& context, index_t begin, index_t n) {
     Floats out(static_cast<std::size_t>(n));
     kernels::dropout(context, a.data() + begin, out.data(), n, 0.3f,
@@ -88,10 +87,14 @@ TEST_CASE("values of the element-wise kernels", "[kernels]") {
   CHECK(bit_difference(out, x) == "");
   kernels::add(context, x.data(), y.data(), out.data(), 6);
   CHECK(bit_difference(out, {5.0f, 0.0f, 0.0f, -0.0f, 8.25f, 0.0f}) == "");
-  kernels::gelu(context, x.data(), out.data(), 6);
-  for (std::size_t i = 0; i < 6; ++i) CHECK(out[i] == math::gelu(x[i]));
-  kernels::gelu_backward(context, x.data(), y.data(), out.data(), 6);
-  for (std::size_t i = 0; i < 6; ++i) CHECK(out[i] == y[i] * math::gelu_derivative(x[i]));
+  kernels::multiply(context, x.data(), y.data(), out.data(), 6);
+  for (std::size_t i = 0; i < 6; ++i) CHECK(out[i] == x[i] * y[i]);
+  Floats slope(6);
+  kernels::add_bias_gelu(context, x.data(), y.data(), out.data(), slope.data(), 2, 3);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(out[i] == math::gelu(x[i] + y[i % 3]).value);
+    CHECK(slope[i] == math::gelu(x[i] + y[i % 3]).slope);
+  }
   kernels::add_bias(context, x.data(), y.data(), out.data(), 2, 3);
   CHECK(bit_difference(out, {5.0f, 0.0f, 0.0f, 4.0f, 10.0f, 2.5f}) == "");
   kernels::take_columns(context, x.data(), 3, 1, out.data(), 2, 2);

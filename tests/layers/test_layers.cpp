@@ -8,7 +8,6 @@
 
 #include "layers/column_linear.hpp"
 #include "layers/dropout.hpp"
-#include "layers/gelu.hpp"
 #include "layers/layer_norm.hpp"
 #include "layers/residual.hpp"
 #include "layers/row_linear.hpp"
@@ -210,20 +209,18 @@ TEST_CASE("layer norm", "[layers]") {
       [](const LayerCase& what) { return norm_oracle(what, "l", 50); });
 }
 
-TEST_CASE("gelu, whole and in pieces", "[layers]") {
-  for (const bool is_cut : {false, true}) {
-    check_layer(
-        [&](index_t) {
-          return LayerCase{.name = "gelu",
-                           .make = [](ParameterSet&, TensorParallel&) -> std::unique_ptr<Layer> {
-                             return std::make_unique<Gelu>(26);
-                           },
-                           .in_features = 26,
-                           .out_features = 26,
-                           .input_is_cut = is_cut};
-        },
-        [](const LayerCase&) { return gelu_oracle(); });
-  }
+TEST_CASE("column linear that ends in gelu", "[layers]") {
+  check_layer(
+      [](index_t) {
+        return LayerCase{
+            .name = "column, gelu",
+            .make = maker<ColumnLinear>(index_t{29}, index_t{26}, index_t{26}, Epilogue::gelu),
+            .in_features = 29,
+            .out_features = 26};
+      },
+      [](const LayerCase& what) {
+        return chain({linear_oracle(what, "l", 29, 26), gelu_oracle()}, {26, 26});
+      });
 }
 
 TEST_CASE("dropout", "[layers]") {
@@ -244,8 +241,8 @@ TEST_CASE("a residual block", "[layers]") {
   const auto make = [](ParameterSet& parameters, TensorParallel& tp) -> std::unique_ptr<Layer> {
     std::vector<std::unique_ptr<Layer>> layers;
     layers.push_back(std::make_unique<LayerNorm>("norm", parameters, 25));
-    layers.push_back(std::make_unique<ColumnLinear>("up", parameters, tp, 25, 36, 36));
-    layers.push_back(std::make_unique<Gelu>(36));
+    layers.push_back(
+        std::make_unique<ColumnLinear>("up", parameters, tp, 25, 36, 36, Epilogue::gelu));
     layers.push_back(std::make_unique<RowLinear>("down", parameters, tp, 36, 25, true));
     layers.push_back(std::make_unique<Dropout>(0.3f, 1, 1, 25));
     return std::make_unique<Residual>(std::move(layers));
