@@ -13,7 +13,7 @@ namespace weft::pipeline {
 // first out, which is another order of sums). A stage holds the activations of all microbatches.
 Schedule gpipe(int num_stages, index_t num_microbatches);
 
-// One forward, one backward (Narayanan et al., "PipeDream-2BW" and "Megatron-LM", 2021): stage s of
+// One forward, one backward ("PipeDream-Flush", Narayanan et al. 2021): stage s of
 // p does p-1-s forwards to fill the pipeline, then takes turns, then the backwards that are left.
 // It holds min(p-s, m) activations, and idles as long as gpipe does.
 Schedule one_f_one_b(int num_stages, index_t num_microbatches);
