@@ -168,7 +168,7 @@ std::string difference(const Outcome& got, const Outcome& expected) {
   return all;
 }
 
-oracle::MlpGradients truth_of(const Model& model) {
+oracle::BatchGradients truth_of(const Model& model) {
   const oracle::MlpShape shape{.inputs = inputs,
                                .hidden = hidden,
                                .layers = blocks,
@@ -201,7 +201,7 @@ TEST_CASE("loss and gradients of the classifier are the oracle's", "[mlp]") {
   double largest = 0.0;
   for (const Model& model : {Model{}, Model{.dropout = 0.25f}, Model{.pad_last_row = true},
                              Model{.num_rows = 1, .num_microbatches = 1}}) {
-    const oracle::MlpGradients truth = truth_of(model);
+    const oracle::BatchGradients truth = truth_of(model);
     for (const index_t shards : {1, 4, 12}) {
       const Outcome got = run_model(model, {.shards = shards});
       const double count =
