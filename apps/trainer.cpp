@@ -9,8 +9,8 @@
 #include "apps/agreement.hpp"
 #include "core/numerics_check.hpp"
 #include "core/reduce_tree.hpp"
-#include "core/state_hash.hpp"
 #include "layers/mlp_classifier.hpp"
+#include "parallel/data/run_hash.hpp"
 
 namespace weft {
 
@@ -41,17 +41,17 @@ MlpSpec model_of(const Plan& plan) {
           .padded_classes = round_up(Cifar10::num_classes, plan.numerics.shards)};
 }
 
-std::unique_ptr<Optimizer> make_optimizer(Context& context, const ParameterSet& parameters,
-                                          const OptimizerPlan& plan) {
+std::unique_ptr<Optimizer> make_optimizer(Context& context, const OptimizerPlan& plan,
+                                          const FlatRanges& owned) {
   if (plan.kind == "sgd") {
-    return make_sgd(context, parameters,
-                    {.momentum = plan.momentum, .weight_decay = plan.weight_decay});
+    return make_sgd(context, {.momentum = plan.momentum, .weight_decay = plan.weight_decay}, owned);
   }
-  return make_adamw(context, parameters,
+  return make_adamw(context,
                     {.beta1 = plan.beta1,
                      .beta2 = plan.beta2,
                      .eps = plan.eps,
-                     .weight_decay = plan.weight_decay});
+                     .weight_decay = plan.weight_decay},
+                    owned);
 }
 
 LearningRate schedule_of(const Plan& plan) {
@@ -69,6 +69,7 @@ Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Tran
     : plan_(plan),
       context_(static_cast<int>(plan.layout.threads), numerics_of(plan)),
       mesh_(transport, &context_.trace, axes_of(plan), plan.layout.order),
+      pp_(transport, &context_.trace, "pp", 3, {transport.rank()}, mesh_.world().progress()),
       tp_(mesh_.axis("tp"), plan.num_pieces(), order_of(plan)),
       learning_rate_(schedule_of(plan)),
       validation_reader_(data, Cifar10::Part::training, std::nullopt),
@@ -83,10 +84,14 @@ Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Tran
   model_ = std::make_unique<StageModel>(
       make_mlp_classifier(model_of(plan_), {.blocks = {0, plan_.model.layers}}, parameters_, tp_));
   parameters_.allocate(context_);
-  optimizer_ = make_optimizer(context_, parameters_, plan_.optimizer);
-  grad_sync_ = std::make_unique<GradSync>(parameters_, mesh_.axis("dp"), plan_.num_lanes(),
-                                          plan_.microbatches_per_lane(), order_of(plan_));
-  global_norm_ = std::make_unique<GlobalNorm>(context_, parameters_);
+  grad_sync_ = std::make_unique<GradSync>(
+      context_, parameters_, mesh_.axis("tp"), mesh_.axis("dp"),
+      GradSyncOptions{.num_lanes = plan_.num_lanes(),
+                      .microbatches_per_lane = plan_.microbatches_per_lane(),
+                      .order = order_of(plan_)});
+  optimizer_ = make_optimizer(context_, plan_.optimizer, grad_sync_->owned());
+  global_norm_ =
+      std::make_unique<GlobalNorm>(context_, parameters_, grad_sync_->shares(), mesh_.rank("dp"));
   check_machine();
 }
 
@@ -192,7 +197,8 @@ StepResult Trainer::step() {
   const Trace::Span span(&context_.trace, Activity::update, "update");
   context_.arena.set_phase(Phase::update);
   grad_sync_->finish(context_);
-  result.gradient_norm = global_norm_->of_gradients(context_, parameters_, mesh_.axis("tp"));
+  result.gradient_norm =
+      global_norm_->of_gradients(context_, parameters_, mesh_.axis("tp"), mesh_.axis("dp"), pp_);
   check_finite(result);
   const double clip = plan_.optimizer.clip_norm;
   const double factor =
@@ -201,6 +207,7 @@ StepResult Trainer::step() {
   optimizer_->update(context_, parameters_,
                      {.step = step_, .learning_rate = result.learning_rate, .clip_factor = factor});
   context_.device.fence();
+  grad_sync_->publish(context_);
   grad_sync_->release();
   losses_.push_back(result.loss);
   ++step_;
@@ -230,23 +237,7 @@ Evaluation Trainer::evaluate() {
 }
 
 Hash128 Trainer::state_hash() {
-  StateHash mine = hash_state(parameters_, optimizer_.get());
-  const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
-  Hash128 total = mine.replicated;
-  for (const std::string& part : mesh_.axis("tp").all_gather_strings("state_hash", bytes)) {
-    StateHash other;
-    std::memcpy(&other, part.data(), sizeof(other));
-    if (other.replicated != mine.replicated) {
-      throw Error(ExitCode::failed, "the copies of replicated parameters differ between tp ranks");
-    }
-    total += other.cut;
-  }
-  for (const std::string& text :
-       mesh_.axis("dp").all_gather_strings("state_hash.dp", total.text())) {
-    require(text == total.text(), ExitCode::failed,
-            "the data-parallel replicas hold different parameters");
-  }
-  return total;
+  return run_hash(parameters_, *optimizer_, mesh_.axis("tp"), mesh_.axis("dp"), pp_);
 }
 
 }  // namespace weft

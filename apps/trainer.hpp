@@ -81,6 +81,7 @@ class Trainer {
   Plan plan_;
   Context context_;
   Mesh mesh_;
+  Communicator pp_;  // of one stage
   TensorParallel tp_;
   ParameterSet parameters_;
   std::unique_ptr<StageModel> model_;
