@@ -56,22 +56,22 @@ void add_plan_arguments(CLI::App& command, CommandLine& line) {
 }
 
 int run_train(const CommandLine& line, int* argc, char*** argv) {
-  const std::unique_ptr<Transport> transport = make_transport("auto", argc, argv);
+  const std::unique_ptr<Session> session = make_session(argc, argv);
   const auto say = [](const std::string& text) { std::cerr << "weft: " << text << std::endl; };
   try {
     TrainOptions options = line.train;
     options.json = line.json;
-    return train(options, *transport, std::cerr, std::cout);
+    return train(options, *session, std::cerr, std::cout);
   } catch (const AgreedError& error) {
-    if (transport->rank() == 0) say(error.what());
+    if (session->rank() == 0) say(error.what());
     return static_cast<int>(error.code());
   } catch (const Error& error) {
-    if (transport->size() == 1) say(error.what());
-    transport->abort(error.code(), error.what());
+    if (session->size() > 1) session->abort(error.code(), error.what());
+    say(error.what());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    if (transport->size() == 1) say(error.what());
-    transport->abort(ExitCode::failed, error.what());
+    if (session->size() > 1) session->abort(ExitCode::failed, error.what());
+    say(error.what());
     return static_cast<int>(ExitCode::failed);
   }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Brings a machine to the point where weft configures: compiler, MPI, BLIS, small libraries, Kokkos.
+# Brings a machine to the point where weft configures: compiler, MPI, UCX, BLIS, small libraries, Kokkos.
 # Prints what it does on stderr and, last, the Kokkos prefix on stdout. Safe to repeat; does nothing
 # that is done already. Without root it installs nothing and says what is missing.
 #
@@ -11,7 +11,7 @@
 set -euo pipefail
 
 cache=${WEFT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft}
-packages=(g++ cmake ninja-build pkg-config libopenmpi-dev openmpi-bin libblis-serial-dev
+packages=(g++ cmake ninja-build pkg-config libopenmpi-dev openmpi-bin libucx-dev libblis-serial-dev
   libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev catch2 xz-utils)
 source_packages=(dpkg-dev ca-certificates)
 

@@ -18,6 +18,7 @@
 #include "core/kokkos_session.hpp"
 #include "io/plan_file.hpp"
 #include "io/run_log.hpp"
+#include "parallel/comm/transport_registry.hpp"
 
 namespace weft {
 
@@ -48,19 +49,22 @@ struct RankFigures {
 
 class TrainJob {
  public:
-  TrainJob(const TrainOptions& options, Transport& transport, std::ostream& text, std::ostream& out)
+  TrainJob(const TrainOptions& options, Session& session, std::ostream& text, std::ostream& out)
       : options_(options),
         text_(text),
         out_(out),
-        transport_(transport),
-        world_(transport, nullptr, "start", start_group, all_ranks(transport.size())),
+        session_(session),
+        start_transport_(make_transport(session.own_transport(), session)),
+        world_(*start_transport_, nullptr, "start", start_group, all_ranks(session.size())),
         progress_(text, isatty(STDERR_FILENO) != 0) {}
 
   int run() {
     agree(world_, "plan",
-          [&] { plan_ = load_plan(options_.plan_path, options_.overrides, transport_.size()); });
+          [&] { plan_ = load_plan(options_.plan_path, options_.overrides, session_.size()); });
     require_equal(world_, "the plan", plan_fingerprint(plan_, FingerprintOf::all),
                   "Start all ranks with the same plan file and the same --set");
+    agree(world_, "transport",
+          [&] { transport_ = make_transport(plan_.comm.transport, session_); });
     agree(world_, "data", [&] {
       data_ = std::make_unique<Cifar10>(data_folder_of(options_, plan_));
       split_ = make_split(data_->num_samples(Cifar10::Part::training), plan_.task.train,
@@ -68,7 +72,7 @@ class TrainJob {
     });
     agree(world_, "run folder", [&] { make_run_folder(); });
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
-    Trainer trainer(plan_, *data_, split_, transport_);
+    Trainer trainer(plan_, *data_, split_, *transport_);
     if (is_first()) say_start(trainer);
     train(trainer);
     return 0;
@@ -83,7 +87,7 @@ class TrainJob {
     return ranks;
   }
 
-  bool is_first() const { return transport_.rank() == 0; }
+  bool is_first() const { return session_.rank() == 0; }
 
   void make_run_folder() {
     if (!is_first()) return;
@@ -94,9 +98,10 @@ class TrainJob {
   }
 
   void say_start(Trainer& trainer) {
-    text_ << fmt::format("weft train {}: {} ranks (tp {} x dp {}), {}, {} steps of {} samples\n",
-                         plan_.name, transport_.size(), plan_.layout.tp, plan_.layout.dp,
-                         trainer.context().device.text(), trainer.num_steps(), plan_.batch.global);
+    text_ << fmt::format(
+        "weft train {}: {} ranks (tp {} x dp {}) over {}, {}, {} steps of {} samples\n", plan_.name,
+        session_.size(), plan_.layout.tp, plan_.layout.dp, transport_->name(),
+        trainer.context().device.text(), trainer.num_steps(), plan_.batch.global);
     text_ << fmt::format("run folder {}, data {}\n", log_->folder(), data_->folder()) << std::flush;
   }
 
@@ -247,10 +252,12 @@ class TrainJob {
   TrainOptions options_;
   std::ostream& text_;
   std::ostream& out_;
-  Transport& transport_;
+  Session& session_;
+  std::unique_ptr<Transport> start_transport_;  // until the plan has chosen one
   Communicator world_;
   ProgressLine progress_;
   Plan plan_;
+  std::unique_ptr<Transport> transport_;
   std::unique_ptr<Cifar10> data_;
   Split split_;
   std::unique_ptr<RunLog> log_;  // rank 0 only
@@ -263,9 +270,8 @@ class TrainJob {
 
 }  // namespace
 
-int train(const TrainOptions& options, Transport& transport, std::ostream& text,
-          std::ostream& out) {
-  return TrainJob(options, transport, text, out).run();
+int train(const TrainOptions& options, Session& session, std::ostream& text, std::ostream& out) {
+  return TrainJob(options, session, text, out).run();
 }
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parallel/comm/transport.hpp"
+#include "parallel/comm/session.hpp"
 
 namespace weft {
 
@@ -21,6 +21,6 @@ struct TrainOptions {
 
 // Collective over the run. Rank 0 writes text for people to `text` and, with `json`, the summary as
 // one line to `out`. Throws AgreedError where all ranks know of the fault, else Error.
-int train(const TrainOptions& options, Transport& transport, std::ostream& text, std::ostream& out);
+int train(const TrainOptions& options, Session& session, std::ostream& text, std::ostream& out);
 
 }  // namespace weft

@@ -31,6 +31,10 @@ if(WEFT_MPI)
   find_package(MPI REQUIRED COMPONENTS CXX)
 endif()
 
+if(WEFT_UCX)
+  find_package(ucx REQUIRED CONFIG)
+endif()
+
 if(WEFT_TESTS AND NOT WEFT_CUDA)
   find_package(Catch2 REQUIRED)
 endif()

@@ -2,27 +2,36 @@
 
 #include "parallel/comm/local_transport.hpp"
 #ifdef WEFT_WITH_MPI
+#include "parallel/comm/mpi_session.hpp"
 #include "parallel/comm/mpi_transport.hpp"
+#endif
+#ifdef WEFT_WITH_UCX
+#include "parallel/comm/ucx_transport.hpp"
 #endif
 
 namespace weft {
 
 namespace {
 
-using Factory = std::unique_ptr<Transport> (*)(int* argc, char*** argv);
+using Factory = std::unique_ptr<Transport> (*)(Session&);
 
 struct Entry {
   std::string name;
   Factory make;
 };
 
-std::unique_ptr<Transport> make_local_transport(int*, char***) {
+std::unique_ptr<Transport> make_local_transport(Session& session) {
+  require(session.size() == 1, ExitCode::usage,
+          "comm.transport is 'local', which serves one rank, but " +
+              std::to_string(session.size()) + " were started; use comm.transport = \"auto\"");
   return LocalWorld(1).make_transport(0);
 }
 
-// What "auto" prefers comes first.
 std::vector<Entry> entries() {
   return {
+#ifdef WEFT_WITH_UCX
+      {"ucx", make_ucx_transport},
+#endif
 #ifdef WEFT_WITH_MPI
       {"mpi", make_mpi_transport},
 #endif
@@ -30,7 +39,29 @@ std::vector<Entry> entries() {
   };
 }
 
+// A choice nobody asked for by name must not fail: where UCX does not work, what the session is
+// made of does.
+std::unique_ptr<Transport> make_automatic_transport(Session& session) {
+  if (session.size() == 1) return make_local_transport(session);
+#ifdef WEFT_WITH_UCX
+  try {
+    return make_ucx_transport(session);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage) throw;  // a dead peer, not a missing interface
+  }
+#endif
+  return make_transport(session.own_transport(), session);
+}
+
 }  // namespace
+
+std::unique_ptr<Session> make_session([[maybe_unused]] int* argc, [[maybe_unused]] char*** argv) {
+#ifdef WEFT_WITH_MPI
+  return make_mpi_session(argc, argv);
+#else
+  return make_session_of_one();
+#endif
+}
 
 std::vector<std::string> built_in_transports() {
   std::vector<std::string> names;
@@ -38,10 +69,11 @@ std::vector<std::string> built_in_transports() {
   return names;
 }
 
-std::unique_ptr<Transport> make_transport(std::string_view name, int* argc, char*** argv) {
+std::unique_ptr<Transport> make_transport(std::string_view name, Session& session) {
+  if (name == "auto") return make_automatic_transport(session);
   std::string built_in = "auto";
   for (const Entry& entry : entries()) {
-    if (name == entry.name || name == "auto") return entry.make(argc, argv);
+    if (name == entry.name) return entry.make(session);
     built_in += ", " + entry.name;
   }
   throw Error(ExitCode::usage, "comm.transport is '" + std::string(name) +

@@ -1,4 +1,4 @@
-// Transports by name: the only place that knows which ones this build has.
+// Sessions and transports by name: the only place that knows which ones this build has.
 #pragma once
 
 #include <memory>
@@ -6,18 +6,23 @@
 #include <string_view>
 #include <vector>
 
+#include "parallel/comm/session.hpp"
 #include "parallel/comm/transport.hpp"
 
 namespace weft {
 
-// The names that make_transport takes in this build; "auto" is the first that fits the run.
+// Collective over the run: this process' session, made once. Processes that mpirun or srun started
+// find each other by MPI; without MPI in the build it has one process. `argc`, `argv`: main's.
+// Whoever holds it keeps it outside of main's try block, and calls abort() for an error it catches
+// that the other ranks do not know of.
+std::unique_ptr<Session> make_session(int* argc, char*** argv);
+
+// The names that make_transport takes in this build, besides "auto".
 std::vector<std::string> built_in_transports();
 
-// Collective over the run: the transport of this process, which belongs to its main thread and is
-// made once. "mpi": started by mpirun or srun, or a single process. "local": a single process.
-// "auto": mpi where it is built in, else local. Throws Error(usage) for another name. `argc`,
-// `argv`: main's. Whoever holds it keeps it outside of main's try block, and calls abort() for an
-// error it catches.
-std::unique_ptr<Transport> make_transport(std::string_view name, int* argc, char*** argv);
+// Collective over the session, which outlives the transport. "auto": for one rank "local"; else
+// "ucx" where it is built in and works on all ranks; else the session's own. Throws Error(usage),
+// on all ranks alike, for a name that is not built in or cannot serve this session.
+std::unique_ptr<Transport> make_transport(std::string_view name, Session& session);
 
 }  // namespace weft

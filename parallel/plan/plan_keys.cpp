@@ -190,7 +190,7 @@ void add_run_and_layout(Keys& keys) {
                   .scope = KeyScope::layout});
   keys.push_back({.name = "comm.transport",
                   .field = &field_at<&Plan::comm, &CommPlan::transport>,
-                  .legal = Choices{{"auto", "mpi", "local"}, {"shm", "ucx", "nccl"}},
+                  .legal = Choices{{"auto", "ucx", "mpi", "local"}, {"shm", "nccl"}},
                   .scope = KeyScope::layout});
 }
 

@@ -42,8 +42,8 @@ struct Fence {
 
 const std::vector<Fence>& fences() {
   static const std::vector<Fence> table{
-      {{"mpi.h"}, {"parallel/comm/mpi_transport.cpp", "perf/**"}},
-      {{"ucp/", "ucs/", "uct/"}, {}},
+      {{"mpi.h"}, {"parallel/comm/mpi_*", "perf/**"}},
+      {{"ucp/", "ucs/", "uct/"}, {"parallel/comm/ucx_*"}},
       {{"nccl"}, {}},
       {{"hdf5", "H5"}, {}},
       {{"Kokkos_"}, {"core/**", "layers/*.cpp", "apps/runtime.cpp", "tests/**", "perf/**"}},

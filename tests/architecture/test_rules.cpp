@@ -98,7 +98,8 @@ TEST_CASE("rule: third-party fences") {
   CHECK(fenced("apps/runtime.cpp", "mpi.h"));
   CHECK_FALSE(fenced("parallel/comm/mpi_transport.cpp", "mpi.h"));
   CHECK(fenced("io/checkpoint/hdf5_file.cpp", "hdf5.h"));
-  CHECK(fenced("parallel/comm/ucx_transport.cpp", "ucp/api/ucp.h"));
+  CHECK_FALSE(fenced("parallel/comm/ucx_transport.cpp", "ucp/api/ucp.h"));
+  CHECK(fenced("parallel/comm/transport_registry.cpp", "ucp/api/ucp.h"));
   CHECK(fenced("parallel/comm/nccl_transport.cpp", "nccl.h"));
   CHECK(fenced("io/loader.cpp", "Kokkos_Core.hpp"));
   CHECK(fenced("parallel/comm/algorithms.cpp", "Kokkos_Core.hpp"));

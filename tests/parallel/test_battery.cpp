@@ -21,12 +21,16 @@ TEST_CASE("every number of leaves and ranks passes the battery on threads") {
 }
 
 TEST_CASE("transports are made by name") {
-  const auto local = make_transport("local", nullptr, nullptr);
-  REQUIRE(local->size() == 1);
-  REQUIRE(local->rank() == 0);
-  run_battery(*local, false);
+  const auto session = make_session_of_one();
+  for (const std::string& name : {std::string("local"), std::string("auto")}) {
+    const auto local = make_transport(name, *session);
+    REQUIRE(local->name() == "local");
+    REQUIRE(local->size() == 1);
+    REQUIRE(local->rank() == 0);
+    run_battery(*local, false);
+  }
   try {
-    make_transport("pigeon", nullptr, nullptr);
+    make_transport("pigeon", *session);
     FAIL("an unknown transport was made");
   } catch (const Error& error) {
     REQUIRE(error.code() == ExitCode::usage);

@@ -1,0 +1,139 @@
+// Deaths of processes that the test makes and kills itself.
+#include <catch2/catch.hpp>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "core/error.hpp"
+#include "parallel/comm/peer_watch.hpp"
+
+namespace weft {
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr PeerWatch::Options quick{.grace = 20ms, .patience = 60s};
+
+// A process that does nothing, and its identity.
+class Child {
+ public:
+  Child() {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("pipe");
+    pid_ = fork();
+    if (pid_ == 0) {
+      const std::string text = ProcessIdentity::mine().text();
+      [[maybe_unused]] const auto written = write(ends[1], text.data(), text.size());
+      for (;;) pause();
+    }
+    close(ends[1]);
+    char text[512];
+    const ssize_t length = read(ends[0], text, sizeof text);
+    close(ends[0]);
+    if (length <= 0) throw std::runtime_error("the child did not say who it is");
+    identity_ = ProcessIdentity::from_text(std::string(text, static_cast<std::size_t>(length)));
+  }
+  ~Child() { end(); }
+
+  void end() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  const ProcessIdentity& identity() const { return identity_; }
+
+ private:
+  pid_t pid_ = -1;
+  ProcessIdentity identity_;
+};
+
+std::string death_within(const PeerWatch& watch, std::chrono::milliseconds time) {
+  for (const auto begin = Clock::now(); Clock::now() - begin < time;) {
+    try {
+      watch.require_alive();
+    } catch (const Error& error) {
+      REQUIRE(error.code() == ExitCode::peer);
+      return error.what();
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("an identity survives the way to another rank") {
+  const ProcessIdentity mine = ProcessIdentity::mine();
+  const ProcessIdentity copy = ProcessIdentity::from_text(mine.text());
+  REQUIRE(copy.pid == getpid());
+  REQUIRE_FALSE(copy.boot_id.empty());
+  REQUIRE_FALSE(copy.start_time.empty());
+  REQUIRE(copy.text() == mine.text());
+}
+
+TEST_CASE("a process that dies is named, and soon") {
+  Child first, second;
+  PeerWatch watch(1, {first.identity(), ProcessIdentity::mine(), second.identity()}, quick);
+  REQUIRE(watch.is_one_host());
+  REQUIRE(death_within(watch, 100ms).empty());
+  second.end();
+  REQUIRE(death_within(watch, 1s) == watch.name_of(2) + " has died");
+  REQUIRE(watch.name_of(2).find("rank 2 (pid " + std::to_string(second.identity().pid) +
+                                " on host ") == 0);
+  first.end();  // the first one counts
+  REQUIRE(death_within(watch, 100ms) == watch.name_of(2) + " has died");
+}
+
+TEST_CASE("a process that died before the watch began is named") {
+  Child child;
+  child.end();
+  PeerWatch watch(0, {ProcessIdentity::mine(), child.identity()}, quick);
+  REQUIRE(death_within(watch, 1s) == watch.name_of(1) + " has died");
+}
+
+TEST_CASE("another process under the same id is not the peer") {
+  Child child;
+  ProcessIdentity earlier = child.identity();
+  earlier.start_time = "17";
+  PeerWatch watch(0, {ProcessIdentity::mine(), earlier}, quick);
+  REQUIRE(death_within(watch, 1s) == watch.name_of(1) + " has died");
+}
+
+TEST_CASE("ids of another host or namespace mean nothing here") {
+  Child child;
+  ProcessIdentity far = child.identity(), hidden = child.identity();
+  far.boot_id = "another";
+  hidden.pid_namespace = "pid:[1]";
+  PeerWatch watch(0, {ProcessIdentity::mine(), far, hidden}, quick);
+  REQUIRE_FALSE(watch.is_one_host());
+  child.end();
+  REQUIRE(death_within(watch, 150ms).empty());
+  watch.report_lost(1, "UCX says so");
+  REQUIRE(death_within(watch, 1s) == watch.name_of(1) + " is lost: UCX says so");
+}
+
+TEST_CASE("an ending after stop is none, and neither is one within the grace") {
+  Child child;
+  PeerWatch watch(0, {ProcessIdentity::mine(), child.identity()}, {.grace = 10s, .patience = 60s});
+  child.end();
+  REQUIRE(death_within(watch, 100ms).empty());
+  watch.stop();
+  watch.stop();
+  REQUIRE_FALSE(watch.has_death());
+}
+
+TEST_CASE("one message a process") {
+  PeerWatch watch(0, {ProcessIdentity::mine()});
+  REQUIRE(watch.take_last_word());
+  REQUIRE_FALSE(watch.take_last_word());
+}
+
+}  // namespace weft
