@@ -153,12 +153,13 @@ int main(int argc, char** argv) {
   if (argc > 2) sizes.num_steps = std::atoi(argv[2]);
   if (argc > 3) sizes.kib = std::atol(argv[3]);
   if (argc > 4) sizes.num_parts = std::atoi(argv[4]);
-  const auto transport = make_transport("auto", &argc, &argv);
+  const auto session = make_session(&argc, &argv);
+  const auto transport = make_transport("mpi", *session);
   const KokkosSession kokkos(1);
   try {
     run(*transport, sizes);
   } catch (const std::exception& error) {
-    transport->abort(ExitCode::failed, error.what());
+    session->abort(ExitCode::failed, error.what());
   }
   return 0;
 }
