@@ -6,7 +6,6 @@
 #include "layers/attention.hpp"
 #include "layers/column_linear.hpp"
 #include "layers/dropout.hpp"
-#include "layers/gelu.hpp"
 #include "layers/layer_norm.hpp"
 #include "layers/mean_pool.hpp"
 #include "layers/patches.hpp"
@@ -48,12 +47,10 @@ void add_block(const VitSpec& spec, index_t number, ParameterSet& parameters, Te
   mixer.push_back(make_dropout(spec, 1 + 2 * number));
   layers.push_back(std::make_unique<Residual>(std::move(mixer)));
 
-  const ShardSpec inner = ShardSpec::cut({1, wide}, 1, wide, tp.num_pieces(), tp.owned());
   Layers feed_forward;
   feed_forward.push_back(std::make_unique<LayerNorm>(name + ".norm2", parameters, h));
   feed_forward.push_back(
-      std::make_unique<ColumnLinear>(name + ".up", parameters, tp, h, wide, wide));
-  feed_forward.push_back(std::make_unique<Gelu>(inner.held_elements()));
+      std::make_unique<ColumnLinear>(name + ".up", parameters, tp, h, wide, wide, Epilogue::gelu));
   feed_forward.push_back(
       std::make_unique<RowLinear>(name + ".down", parameters, tp, wide, h, true));
   feed_forward.push_back(make_dropout(spec, 2 + 2 * number));
