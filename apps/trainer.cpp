@@ -28,7 +28,9 @@ Numerics numerics_of(const Plan& plan) {
 }
 
 std::vector<MeshAxis> axes_of(const Plan& plan) {
-  return {{"tp", static_cast<int>(plan.layout.tp)}, {"dp", static_cast<int>(plan.layout.dp)}};
+  return {{"tp", static_cast<int>(plan.layout.tp)},
+          {"dp", static_cast<int>(plan.layout.dp)},
+          {"pp", static_cast<int>(plan.layout.pp)}};
 }
 
 MlpSpec model_of(const Plan& plan) {
