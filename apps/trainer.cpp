@@ -7,92 +7,50 @@
 #include <utility>
 
 #include "apps/agreement.hpp"
+#include "apps/assemble.hpp"
 #include "core/numerics_check.hpp"
 #include "core/reduce_tree.hpp"
-#include "core/state_hash.hpp"
-#include "layers/mlp_classifier.hpp"
+#include "parallel/data/run_hash.hpp"
+#include "parallel/pipeline/generators.hpp"
+#include "parallel/pipeline/lower.hpp"
 
 namespace weft {
-
-namespace {
-
-Order order_of(const Plan& plan) {
-  return plan.numerics.mode == NumericsMode::exact ? Order::tree : Order::any;
-}
-
-Numerics numerics_of(const Plan& plan) {
-  const bool exact = plan.numerics.mode == NumericsMode::exact;
-  return {.num_pieces = plan.num_pieces(),
-          .num_token_blocks = exact ? plan.numerics.shards : 1,
-          .seed = plan.numerics.seed};
-}
-
-std::vector<MeshAxis> axes_of(const Plan& plan) {
-  return {{"tp", static_cast<int>(plan.layout.tp)}, {"dp", static_cast<int>(plan.layout.dp)}};
-}
-
-MlpSpec model_of(const Plan& plan) {
-  return {.input_features = Cifar10::image_bytes,
-          .layers = plan.model.layers,
-          .hidden = plan.model.hidden,
-          .feed_forward = plan.feed_forward(),
-          .dropout = static_cast<float>(plan.model.dropout),
-          .num_classes = Cifar10::num_classes,
-          .padded_classes = round_up(Cifar10::num_classes, plan.numerics.shards)};
-}
-
-std::unique_ptr<Optimizer> make_optimizer(Context& context, const ParameterSet& parameters,
-                                          const OptimizerPlan& plan) {
-  if (plan.kind == "sgd") {
-    return make_sgd(context, parameters,
-                    {.momentum = plan.momentum, .weight_decay = plan.weight_decay});
-  }
-  return make_adamw(context, parameters,
-                    {.beta1 = plan.beta1,
-                     .beta2 = plan.beta2,
-                     .eps = plan.eps,
-                     .weight_decay = plan.weight_decay});
-}
-
-LearningRate schedule_of(const Plan& plan) {
-  const SchedulePlan& schedule = plan.optimizer.schedule;
-  return {.peak = plan.optimizer.lr,
-          .cosine = schedule.kind == "cosine",
-          .warmup_steps = schedule.warmup_steps,
-          .num_steps = plan.num_steps(),
-          .final_fraction = schedule.final_fraction};
-}
-
-}  // namespace
 
 Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport)
     : plan_(plan),
       context_(static_cast<int>(plan.layout.threads), numerics_of(plan)),
-      mesh_(transport, &context_.trace, axes_of(plan), plan.layout.order),
-      tp_(mesh_.axis("tp"), plan.num_pieces(), order_of(plan)),
-      learning_rate_(schedule_of(plan)),
-      validation_reader_(data, Cifar10::Part::training, std::nullopt),
+      mesh_(transport, &context_.trace, mesh_axes(plan), plan.layout.order, wait_options(plan)),
+      tp_(mesh_.axis("tp"), plan.num_pieces(), order_of_sums(plan), token_blocks_of(plan)),
+      learning_rate_(learning_rate_of(plan)),
+      validation_reader_(data, Cifar10::Part::training, std::nullopt, mesh_.rank("pp") == 0),
       validation_sampler_(split.validation, plan.batch.micro) {
   const Trace::Span span(&context_.trace, Activity::start_up, "trainer.start_up");
+  context_.numerics.token_blocks = tp_.owned_token_blocks();
   // The loader's thread reads while the model is built.
   LoaderOptions reading = loader_options(plan_, mesh_.rank("dp"));
   reading.end_step = plan_.num_steps();
+  reading.with_pixels = mesh_.rank("pp") == 0;
   loader_ = std::make_unique<Loader>(
       data, Sampler(split.train, plan_.batch.global, plan_.batch.last, plan_.numerics.seed),
       reading);
-  model_ = std::make_unique<StageModel>(
-      make_mlp_classifier(model_of(plan_), {.blocks = {0, plan_.model.layers}}, parameters_, tp_));
+  model_ = std::make_unique<StageModel>(make_model(plan_, mesh_.rank("pp"), parameters_, tp_));
   parameters_.allocate(context_);
-  optimizer_ = make_optimizer(context_, parameters_, plan_.optimizer);
-  grad_sync_ = std::make_unique<GradSync>(parameters_, mesh_.axis("dp"), plan_.num_lanes(),
-                                          plan_.microbatches_per_lane(), order_of(plan_));
-  global_norm_ = std::make_unique<GlobalNorm>(context_, parameters_);
+  grad_sync_ = std::make_unique<GradSync>(context_, parameters_, mesh_.axis("tp"), mesh_.axis("dp"),
+                                          grad_sync_options(plan_));
+  optimizer_ = make_optimizer(context_, plan_.optimizer, grad_sync_->owned());
+  global_norm_ =
+      std::make_unique<GlobalNorm>(context_, parameters_, grad_sync_->shares(), mesh_.rank("dp"));
+  work_ = std::make_unique<TrainingWork>(context_, *model_, *grad_sync_, plan_.batch.micro,
+                                         plan_.microbatches_per_lane());
+  runner_ = std::make_unique<pipeline::Runner>(context_, mesh_.axis("pp"),
+                                               training_schedule(plan_, mesh_.rank("dp")),
+                                               model_->boundary_shape(plan_.batch.micro));
   check_machine();
 }
 
 void Trainer::check_machine() {
   fingerprint_ = numerics_fingerprint(context_.device);
-  if (plan_.numerics.mode != NumericsMode::exact) return;
+  if (!plan_.is_exact()) return;
   require_equal(
       mesh_.world(), "the arithmetic fingerprint (libraries, CPU)", fingerprint_,
       "Exact mode needs equal machines: ask for one kind of node, or set numerics.mode = \"fast\"");
@@ -102,56 +60,7 @@ void Trainer::check_machine() {
   });
 }
 
-Microbatch Trainer::to_device(const HostBatch& batch, Range rows, float scale) {
-  const auto take = [&](const auto& from, index_t row_length) {
-    using T = typename std::decay_t<decltype(from)>::value_type;
-    Tensor to(context_.arena, MemoryKind::input, {rows.size(), row_length}, DTypeOf<T>::value);
-    copy_to_device(to.raw(), from.data() + rows.begin * row_length, to.num_bytes());
-    return to;
-  };
-  return {.x = take(batch.x, Cifar10::image_bytes),
-          .labels = take(batch.labels, 1),
-          .weights = take(batch.weight, 1),
-          .scale = scale};
-}
-
-std::vector<LossSums> Trainer::run_lanes(const HostBatch& batch) {
-  const index_t micro = plan_.batch.micro;
-  const index_t per_lane = plan_.microbatches_per_lane();
-  const auto scale = static_cast<float>(1.0 / static_cast<double>(batch.num_real_global));
-  std::vector<LossSums> sums;
-  for (index_t lane = grad_sync_->lanes().begin; lane < grad_sync_->lanes().end; ++lane) {
-    grad_sync_->begin_lane(context_, lane);
-    LossSums& lane_sum = sums.emplace_back();
-    for (index_t m = 0; m < per_lane; ++m) {
-      const index_t first_sample = (lane * per_lane + m) * micro;
-      const index_t first_row = first_sample - grad_sync_->lanes().begin * per_lane * micro;
-      const Pass pass{.step = step_,
-                      .first_sample = first_sample,
-                      .num_samples = micro,
-                      .first_of_lane = m == 0};
-      StageModel::State state;
-      {
-        const Trace::Span span(&context_.trace, Activity::forward, "forward");
-        context_.arena.set_phase(Phase::forward);
-        lane_sum += model_
-                        ->forward(context_, to_device(batch, {first_row, first_row + micro}, scale),
-                                  {}, &state, pass)
-                        .sums;
-      }
-      const Trace::Span span(&context_.trace, Activity::backward, "backward");
-      context_.arena.set_phase(Phase::backward);
-      const bool completes_lane = m + 1 == per_lane;
-      model_->backward(context_, state, {}, pass, [&](const Parameter& parameter, index_t shard) {
-        if (completes_lane) grad_sync_->ready(context_, parameter, shard);
-      });
-    }
-    grad_sync_->end_lane(context_);
-  }
-  return sums;
-}
-
-LossSums Trainer::sum_over_lanes(const std::vector<LossSums>& mine, index_t num_leaves) {
+LossSums Trainer::sum_over_leaves(const std::vector<LossSums>& mine, index_t num_leaves) {
   const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
                                mine.size() * sizeof(LossSums));
   reduce_tree::Stack<LossSums> stack(num_leaves);
@@ -164,7 +73,11 @@ LossSums Trainer::sum_over_lanes(const std::vector<LossSums>& mine, index_t num_
                  [](LossSums left, const LossSums& right) { return left += right; });
     }
   }
-  return stack.nodes().front().value;
+  // The last stage knows; the others learn it.
+  LossSums total = stack.nodes().front().value;
+  Communicator& pp = mesh_.axis("pp");
+  pp.start({"loss.all_stages", Broadcast{pp.size() - 1, index_t{sizeof(total)}, &total}}).wait();
+  return total;
 }
 
 void Trainer::check_finite(const StepResult& result) const {
@@ -183,16 +96,24 @@ StepResult Trainer::step() {
     batch = &loader_->next();
   }
   StepResult result{.step = step_, .epoch = batch->epoch, .num_real = batch->num_real_global};
-  const std::vector<LossSums> lane_sums = run_lanes(*batch);
-  const LossSums total = sum_over_lanes(lane_sums, plan_.num_lanes());
+  work_->begin(*batch, step_);
+  runner_->run(*work_);
+  const LossSums total = sum_over_leaves(work_->lane_sums(), plan_.num_lanes());
   const auto count = static_cast<double>(batch->num_real_global);
   result.loss = total.loss / count;
   result.accuracy = static_cast<double>(total.correct) / count;
+  update(result);
+  losses_.push_back(result.loss);
+  ++step_;
+  return result;
+}
 
+void Trainer::update(StepResult& result) {
   const Trace::Span span(&context_.trace, Activity::update, "update");
   context_.arena.set_phase(Phase::update);
   grad_sync_->finish(context_);
-  result.gradient_norm = global_norm_->of_gradients(context_, parameters_, mesh_.axis("tp"));
+  result.gradient_norm = global_norm_->of_gradients(context_, parameters_, mesh_.axis("tp"),
+                                                    mesh_.axis("dp"), mesh_.axis("pp"));
   check_finite(result);
   const double clip = plan_.optimizer.clip_norm;
   const double factor =
@@ -201,10 +122,8 @@ StepResult Trainer::step() {
   optimizer_->update(context_, parameters_,
                      {.step = step_, .learning_rate = result.learning_rate, .clip_factor = factor});
   context_.device.fence();
+  grad_sync_->publish(context_);
   grad_sync_->release();
-  losses_.push_back(result.loss);
-  ++step_;
-  return result;
 }
 
 Evaluation Trainer::evaluate() {
@@ -213,16 +132,15 @@ Evaluation Trainer::evaluate() {
   const Communicator& dp = mesh_.axis("dp");
   const index_t num_microbatches = validation_sampler_.num_microbatches();
   const Range mine = part_of(dp.rank(), dp.size(), num_microbatches);
-  std::vector<LossSums> sums;
-  HostBatch batch;
-  for (index_t m = mine.begin; m < mine.end; ++m) {
-    const BatchIndices indices = validation_sampler_.indices_of(m);
-    const Range rows{0, plan_.batch.micro};
-    validation_reader_.read_into(indices, rows, batch);
-    const Pass pass{.num_samples = rows.size(), .training = false};
-    sums.push_back(model_->forward(context_, to_device(batch, rows, 1.0f), {}, nullptr, pass).sums);
+  EvaluationWork work(context_, *model_, validation_reader_, validation_sampler_, mine,
+                      plan_.batch.micro);
+  if (!mine.empty()) {
+    const auto schedule = pipeline::forward_only(static_cast<int>(plan_.layout.pp), mine.size());
+    pipeline::Runner(context_, mesh_.axis("pp"), pipeline::lower(schedule),
+                     model_->boundary_shape(plan_.batch.micro))
+        .run(work);
   }
-  const LossSums total = sum_over_lanes(sums, num_microbatches);
+  const LossSums total = sum_over_leaves(work.sums(), num_microbatches);
   const auto count = static_cast<double>(total.rows);
   return {.loss = total.loss / count,
           .accuracy = static_cast<double>(total.correct) / count,
@@ -230,23 +148,7 @@ Evaluation Trainer::evaluate() {
 }
 
 Hash128 Trainer::state_hash() {
-  StateHash mine = hash_state(parameters_, optimizer_.get());
-  const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
-  Hash128 total = mine.replicated;
-  for (const std::string& part : mesh_.axis("tp").all_gather_strings("state_hash", bytes)) {
-    StateHash other;
-    std::memcpy(&other, part.data(), sizeof(other));
-    if (other.replicated != mine.replicated) {
-      throw Error(ExitCode::failed, "the copies of replicated parameters differ between tp ranks");
-    }
-    total += other.cut;
-  }
-  for (const std::string& text :
-       mesh_.axis("dp").all_gather_strings("state_hash.dp", total.text())) {
-    require(text == total.text(), ExitCode::failed,
-            "the data-parallel replicas hold different parameters");
-  }
-  return total;
+  return run_hash(parameters_, *optimizer_, mesh_.axis("tp"), mesh_.axis("dp"), mesh_.axis("pp"));
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/microbatch_work.hpp"
 #include "core/context.hpp"
 #include "core/hash.hpp"
 #include "core/learning_rate.hpp"
@@ -18,6 +19,7 @@
 #include "parallel/data/global_norm.hpp"
 #include "parallel/data/grad_sync.hpp"
 #include "parallel/mesh.hpp"
+#include "parallel/pipeline/runner.hpp"
 #include "parallel/plan/plan.hpp"
 #include "parallel/tensor/tensor_parallel.hpp"
 
@@ -67,14 +69,14 @@ class Trainer {
   Mesh& mesh() { return mesh_; }
   const ParameterSet& parameters() const { return parameters_; }
   const StageModel& model() const { return *model_; }
+  const GradSync& grad_sync() const { return *grad_sync_; }
   const std::string& fingerprint() const { return fingerprint_; }
 
  private:
-  // Forward and backward of all owned lanes; returns their loss sums, lane by lane.
-  std::vector<LossSums> run_lanes(const HostBatch& batch);
-  // The loss sums of all lanes, in the tree's order.
-  LossSums sum_over_lanes(const std::vector<LossSums>& mine, index_t num_leaves);
-  Microbatch to_device(const HostBatch& batch, Range rows, float scale);
+  // The sum of all lanes (or of all microbatches of an evaluation), in the tree's order.
+  LossSums sum_over_leaves(const std::vector<LossSums>& mine, index_t num_leaves);
+  // Gradients to their sum, norm, optimizer, values to all.
+  void update(StepResult& result);
   void check_machine();
   void check_finite(const StepResult& result) const;
 
@@ -87,6 +89,8 @@ class Trainer {
   std::unique_ptr<GradSync> grad_sync_;
   std::unique_ptr<GlobalNorm> global_norm_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<TrainingWork> work_;
+  std::unique_ptr<pipeline::Runner> runner_;
   LearningRate learning_rate_;
   BatchReader validation_reader_;
   EvalSampler validation_sampler_;

@@ -6,18 +6,59 @@ namespace weft {
 
 namespace {
 
-Tensor make_state(Context& context, const ParameterSet& parameters) {
-  Tensor state(context.arena, MemoryKind::optimizer, {parameters.flat_elements()});
+Tensor make_state(Context& context, const FlatRanges& owned) {
+  Tensor state(context.arena, MemoryKind::optimizer, {owned.num_elements()});
   fill_zero(state.raw(), state.num_bytes());
   return state;
 }
 
+// Consecutive elements of one parameter: their values, gradients, and where their state lies.
+struct Stretch {
+  float* value;
+  const float* gradient;
+  index_t state;  // offset
+  index_t n;
+};
+
+// Calls f(parameter, stretch) for all that is owned.
+template <class F>
+void for_each_stretch(const ParameterSet& parameters, const FlatRanges& owned, const F& f) {
+  for (const auto& p : parameters.all()) {
+    owned.for_each_in({p->offset, p->offset + p->spec.local_elements()},
+                      [&](Range flat, index_t state) {
+                        const index_t first = flat.begin - p->offset;
+                        f(*p, Stretch{p->value + first, p->gradient + first, state, flat.size()});
+                      });
+  }
+}
+
+struct AdamWScalars {
+  float clip, beta1, beta2, rest1, rest2, step_size, root_correction, eps;
+};
+
+void update_adamw(Context& context, const Stretch& at, const AdamWScalars& k, float keep, float* m,
+                  float* v) {
+  float* value = at.value;
+  const float* gradient = at.gradient;
+  context.device.parallel_for(
+      "weft/adamw", at.n, KOKKOS_LAMBDA(index_t i) {
+        const float g = k.clip * gradient[i];
+        const float m_new = k.beta1 * m[i] + k.rest1 * g;
+        const float v_new = k.beta2 * v[i] + k.rest2 * (g * g);
+        const float denominator = std::sqrt(v_new) * k.root_correction + k.eps;
+        m[i] = m_new;
+        v[i] = v_new;
+        value[i] = keep * value[i] - k.step_size * (m_new / denominator);
+      });
+}
+
 class AdamW final : public Optimizer {
  public:
-  AdamW(Context& context, const ParameterSet& parameters, const AdamWOptions& options)
-      : options_(options),
-        exp_avg_(make_state(context, parameters)),
-        exp_avg_sq_(make_state(context, parameters)) {}
+  AdamW(Context& context, const AdamWOptions& options, FlatRanges owned)
+      : Optimizer(std::move(owned)),
+        options_(options),
+        exp_avg_(make_state(context, this->owned())),
+        exp_avg_sq_(make_state(context, this->owned())) {}
 
   void update(Context& context, const ParameterSet& parameters,
               const UpdateScalars& scalars) override {
@@ -25,32 +66,21 @@ class AdamW final : public Optimizer {
     const double t = static_cast<double>(scalars.step + 1);
     const double correction1 = 1.0 - std::pow(options_.beta1, t);
     const double correction2 = 1.0 - std::pow(options_.beta2, t);
-    const auto clip = static_cast<float>(scalars.clip_factor);
-    const auto step_size = static_cast<float>(scalars.learning_rate / correction1);
-    const auto root_correction = static_cast<float>(1.0 / std::sqrt(correction2));
-    const auto beta1 = static_cast<float>(options_.beta1);
-    const auto beta2 = static_cast<float>(options_.beta2);
-    const auto rest1 = static_cast<float>(1.0 - options_.beta1);
-    const auto rest2 = static_cast<float>(1.0 - options_.beta2);
-    const auto eps = static_cast<float>(options_.eps);
-    for (const auto& p : parameters.all()) {
-      const auto keep =
-          static_cast<float>(p->decays ? 1.0 - scalars.learning_rate * options_.weight_decay : 1.0);
-      float* value = p->value;
-      const float* gradient = p->gradient;
-      float* m = exp_avg_.data() + p->offset;
-      float* v = exp_avg_sq_.data() + p->offset;
-      context.device.parallel_for(
-          "weft/adamw", p->spec.local_elements(), KOKKOS_LAMBDA(index_t i) {
-            const float g = clip * gradient[i];
-            const float m_new = beta1 * m[i] + rest1 * g;
-            const float v_new = beta2 * v[i] + rest2 * (g * g);
-            const float denominator = std::sqrt(v_new) * root_correction + eps;
-            m[i] = m_new;
-            v[i] = v_new;
-            value[i] = keep * value[i] - step_size * (m_new / denominator);
-          });
-    }
+    const AdamWScalars k{
+        .clip = static_cast<float>(scalars.clip_factor),
+        .beta1 = static_cast<float>(options_.beta1),
+        .beta2 = static_cast<float>(options_.beta2),
+        .rest1 = static_cast<float>(1.0 - options_.beta1),
+        .rest2 = static_cast<float>(1.0 - options_.beta2),
+        .step_size = static_cast<float>(scalars.learning_rate / correction1),
+        .root_correction = static_cast<float>(1.0 / std::sqrt(correction2)),
+        .eps = static_cast<float>(options_.eps),
+    };
+    const auto decaying = static_cast<float>(1.0 - scalars.learning_rate * options_.weight_decay);
+    for_each_stretch(parameters, owned(), [&](const Parameter& p, const Stretch& at) {
+      update_adamw(context, at, k, p.decays ? decaying : 1.0f, exp_avg_.data() + at.state,
+                   exp_avg_sq_.data() + at.state);
+    });
   }
 
   std::vector<State> states() const override {
@@ -63,40 +93,54 @@ class AdamW final : public Optimizer {
   Tensor exp_avg_sq_;
 };
 
+struct SgdScalars {
+  float clip, learning_rate, momentum;
+};
+
+void update_sgd(Context& context, const Stretch& at, const SgdScalars& k, float decay) {
+  float* value = at.value;
+  const float* gradient = at.gradient;
+  context.device.parallel_for(
+      "weft/sgd", at.n, KOKKOS_LAMBDA(index_t i) {
+        const float g = k.clip * gradient[i] + decay * value[i];
+        value[i] -= k.learning_rate * g;
+      });
+}
+
+void update_sgd_momentum(Context& context, const Stretch& at, const SgdScalars& k, float decay,
+                         float* v) {
+  float* value = at.value;
+  const float* gradient = at.gradient;
+  context.device.parallel_for(
+      "weft/sgd_momentum", at.n, KOKKOS_LAMBDA(index_t i) {
+        const float g = k.clip * gradient[i] + decay * value[i];
+        const float v_new = k.momentum * v[i] + g;
+        v[i] = v_new;
+        value[i] -= k.learning_rate * v_new;
+      });
+}
+
 class Sgd final : public Optimizer {
  public:
-  Sgd(Context& context, const ParameterSet& parameters, const SgdOptions& options)
-      : options_(options) {
-    if (options_.momentum != 0.0) velocity_ = make_state(context, parameters);
+  Sgd(Context& context, const SgdOptions& options, FlatRanges owned)
+      : Optimizer(std::move(owned)), options_(options) {
+    if (options_.momentum != 0.0) velocity_ = make_state(context, this->owned());
   }
 
   void update(Context& context, const ParameterSet& parameters,
               const UpdateScalars& scalars) override {
-    const auto clip = static_cast<float>(scalars.clip_factor);
-    const auto learning_rate = static_cast<float>(scalars.learning_rate);
-    const auto momentum = static_cast<float>(options_.momentum);
-    for (const auto& p : parameters.all()) {
-      const auto decay = static_cast<float>(p->decays ? options_.weight_decay : 0.0);
-      float* value = p->value;
-      const float* gradient = p->gradient;
-      const index_t n = p->spec.local_elements();
+    const SgdScalars k{.clip = static_cast<float>(scalars.clip_factor),
+                       .learning_rate = static_cast<float>(scalars.learning_rate),
+                       .momentum = static_cast<float>(options_.momentum)};
+    const auto decaying = static_cast<float>(options_.weight_decay);
+    for_each_stretch(parameters, owned(), [&](const Parameter& p, const Stretch& at) {
+      const float decay = p.decays ? decaying : 0.0f;
       if (velocity_) {
-        float* v = velocity_.data() + p->offset;
-        context.device.parallel_for(
-            "weft/sgd_momentum", n, KOKKOS_LAMBDA(index_t i) {
-              const float g = clip * gradient[i] + decay * value[i];
-              const float v_new = momentum * v[i] + g;
-              v[i] = v_new;
-              value[i] -= learning_rate * v_new;
-            });
+        update_sgd_momentum(context, at, k, decay, velocity_.data() + at.state);
       } else {
-        context.device.parallel_for(
-            "weft/sgd", n, KOKKOS_LAMBDA(index_t i) {
-              const float g = clip * gradient[i] + decay * value[i];
-              value[i] -= learning_rate * g;
-            });
+        update_sgd(context, at, k, decay);
       }
-    }
+    });
   }
 
   std::vector<State> states() const override {
@@ -111,14 +155,17 @@ class Sgd final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adamw(Context& context, const ParameterSet& parameters,
-                                      const AdamWOptions& options) {
-  return std::make_unique<AdamW>(context, parameters, options);
+FlatRanges everything_of(const ParameterSet& parameters) {
+  return FlatRanges({{0, parameters.flat_elements()}});
 }
 
-std::unique_ptr<Optimizer> make_sgd(Context& context, const ParameterSet& parameters,
-                                    const SgdOptions& options) {
-  return std::make_unique<Sgd>(context, parameters, options);
+std::unique_ptr<Optimizer> make_adamw(Context& context, const AdamWOptions& options,
+                                      FlatRanges owned) {
+  return std::make_unique<AdamW>(context, options, std::move(owned));
+}
+
+std::unique_ptr<Optimizer> make_sgd(Context& context, const SgdOptions& options, FlatRanges owned) {
+  return std::make_unique<Sgd>(context, options, std::move(owned));
 }
 
 }  // namespace weft

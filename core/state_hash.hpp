@@ -9,15 +9,26 @@
 
 namespace weft {
 
-// A norm block: up to this many consecutive elements of one logical shard (EXACT 3.18).
-inline constexpr index_t norm_block = 1024;
-
 struct StateHash {
-  Hash128 cut;         // of the pieces this rank owns: add those of all tp ranks
-  Hash128 replicated;  // of what every tp rank holds: equal on all, counts once
+  struct Sums {
+    Hash128 cut;         // of the pieces this rank holds: add those of all tp ranks
+    Hash128 replicated;  // of what every tp rank holds: equal on all, counts once
+    Sums& operator+=(const Sums& other) {
+      cut += other.cut;
+      replicated += other.replicated;
+      return *this;
+    }
+    Hash128 total() const {
+      Hash128 sum = cut;
+      return sum += replicated;
+    }
+    friend bool operator==(const Sums&, const Sums&) = default;
+  };
+  Sums values;
+  Sums states;  // of the optimizer, where it owns the elements
 };
 
-// `optimizer` may be null: values only.
+// Local. `optimizer` may be null: values only.
 StateHash hash_state(const ParameterSet& parameters, const Optimizer* optimizer);
 
 }  // namespace weft

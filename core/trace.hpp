@@ -18,11 +18,12 @@ enum class Activity : std::uint8_t {
   forward,
   backward,
   communication,
+  bubble,  // a pipeline stage without work: it waits for a neighbour's result
   update,
   evaluation,
   output
 };
-inline constexpr int num_activities = 8;
+inline constexpr int num_activities = 9;
 std::string_view name_of(Activity activity);
 
 class Trace {

@@ -35,7 +35,7 @@ using HostVector = std::vector<T, HostAllocator<T>>;
 struct HostBatch {
   index_t step = 0;
   index_t epoch = 0;
-  HostVector<float> x;                     // [rows, 3072]
+  HostVector<float> x;                     // [rows, 3072], or empty where nobody asks for pixels
   HostVector<std::int32_t> labels;         // [rows]
   HostVector<std::int64_t> dataset_index;  // [rows]
   HostVector<float> weight;                // [rows]; 1 real, 0 padding

@@ -21,7 +21,7 @@ LoaderOptions loader_options(const Plan& plan, index_t dp_rank) {
 
 Loader::Loader(const Cifar10& data, Sampler sampler, const LoaderOptions& options)
     : reader_(data, Cifar10::Part::training,
-              options.augment ? std::optional(options.seed) : std::nullopt),
+              options.augment ? std::optional(options.seed) : std::nullopt, options.with_pixels),
       sampler_(std::move(sampler)),
       options_(options),
       rows_(rows_of_lanes(options.lanes, options.micro, options.microbatches_per_lane)),

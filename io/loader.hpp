@@ -23,7 +23,8 @@ struct LoaderOptions {
   index_t micro = 1;
   index_t microbatches_per_lane = 1;
   bool augment = true;
-  std::uint64_t seed = 0;  // numerics.seed
+  bool with_pixels = true;  // false: labels and weights alone
+  std::uint64_t seed = 0;   // numerics.seed
   index_t first_step = 0;
   index_t end_step = std::numeric_limits<index_t>::max();  // nothing is read from here on
   index_t depth = 2;                                       // batches ready beside the one in use

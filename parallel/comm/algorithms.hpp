@@ -35,6 +35,10 @@ TaskPointer make_all_gather(Channel& channel, const AllGather& what);  // whiche
 // broadcast.cpp: a binomial tree of ranks.
 TaskPointer make_binomial(Channel& channel, const Broadcast& what);
 
+// message.cpp: one message between two members.
+TaskPointer make_message(Channel& channel, const Send& what);
+TaskPointer make_message(Channel& channel, const Receive& what);
+
 // What more than one of them needs (algorithms.cpp).
 
 // This rank's leaves, and the nodes they make up, under the record's order of sums.

@@ -63,6 +63,8 @@ Algorithm choose(const AllGather& what, int num_ranks) {
 }
 
 Algorithm choose(const Broadcast&, int) { return Algorithm::binomial; }
+Algorithm choose(const Send&, int) { return Algorithm::direct; }
+Algorithm choose(const Receive&, int) { return Algorithm::direct; }
 
 TaskPointer make_all_gather(Channel& channel, const AllGather& what) {
   return choose(what, channel.size()) == Algorithm::ring ? make_ring(channel, what)
@@ -83,6 +85,7 @@ bool can_run(Algorithm algorithm, const CollectiveRecord& what, int num_ranks) {
   }
   if (std::holds_alternative<AllGather>(what))
     return algorithm == Algorithm::direct || algorithm == Algorithm::ring;
+  if (peer_of(what) >= 0) return algorithm == Algorithm::direct;
   return algorithm == Algorithm::binomial;
 }
 
@@ -106,6 +109,8 @@ TaskPointer make_task(Channel& channel, const CollectiveRecord& what, Algorithm 
     return algorithm == Algorithm::ring ? make_ring(channel, *gather)
                                         : make_direct(channel, *gather);
   }
+  if (const auto* send = std::get_if<Send>(&what)) return make_message(channel, *send);
+  if (const auto* receive = std::get_if<Receive>(&what)) return make_message(channel, *receive);
   return make_binomial(channel, std::get<Broadcast>(what));
 }
 

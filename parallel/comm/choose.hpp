@@ -18,6 +18,8 @@ Algorithm choose(const AllReduce& what, int num_ranks);
 Algorithm choose(const ReduceScatter& what, int num_ranks);
 Algorithm choose(const AllGather& what, int num_ranks);
 Algorithm choose(const Broadcast& what, int num_ranks);
+Algorithm choose(const Send& what, int num_ranks);
+Algorithm choose(const Receive& what, int num_ranks);
 
 // True where `algorithm` can run `what` under its order of sums. In fast mode num_leaves =
 // num_ranks, and the tree algorithms are legal too.

@@ -61,7 +61,26 @@ std::string text_of(const Reduction& what) {
          std::to_string(what.count) + " elements";
 }
 
+void check_message(const Check& check, int peer, index_t bytes, bool has_buffer, int rank,
+                   int group_size) {
+  check.that(peer >= 0 && peer < group_size && peer != rank,
+             "a message between rank " + std::to_string(rank) + " and rank " +
+                 std::to_string(peer) + " of a group of " + std::to_string(group_size));
+  check.that(bytes >= 0, "a message of " + std::to_string(bytes) + " bytes");
+  check.that(bytes == 0 || has_buffer, "the buffer is null");
+}
+
+std::string message_text(const char* direction, int peer, index_t bytes) {
+  return std::string(direction) + std::to_string(peer) + ", " + std::to_string(bytes) + " bytes";
+}
+
 }  // namespace
+
+int peer_of(const CollectiveRecord& what) {
+  if (const auto* send = std::get_if<Send>(&what)) return send->peer;
+  if (const auto* receive = std::get_if<Receive>(&what)) return receive->peer;
+  return -1;
+}
 
 std::string fingerprint(const Collective& collective) {
   const std::string name = std::string("'").append(collective.name).append("' ");
@@ -73,6 +92,12 @@ std::string fingerprint(const Collective& collective) {
   }
   if (const auto* gather = std::get_if<AllGather>(&collective.what)) {
     return name + "all-gather " + text_of(gather->cuts);
+  }
+  if (const auto* send = std::get_if<Send>(&collective.what)) {
+    return name + message_text("send to rank ", send->peer, send->bytes);
+  }
+  if (const auto* receive = std::get_if<Receive>(&collective.what)) {
+    return name + message_text("receive from rank ", receive->peer, receive->bytes);
   }
   const auto& broadcast = std::get<Broadcast>(collective.what);
   return name + "broadcast root " + std::to_string(broadcast.root) + ", " +
@@ -96,6 +121,11 @@ CollectiveRecord checked(const Collective& collective, int rank, int group_size)
     check.that(!gather->cuts.empty(), "cuts are empty");
     check.cuts(gather->cuts, gather->cuts.back(), group_size);
     check.that(gather->cuts.back() == 0 || gather->output, "the output is null");
+  } else if (const auto* send = std::get_if<Send>(&record)) {
+    check_message(check, send->peer, send->bytes, send->buffer != nullptr, rank, group_size);
+  } else if (const auto* receive = std::get_if<Receive>(&record)) {
+    check_message(check, receive->peer, receive->bytes, receive->buffer != nullptr, rank,
+                  group_size);
   } else {
     const auto& broadcast = std::get<Broadcast>(record);
     check.that(

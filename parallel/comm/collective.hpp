@@ -1,4 +1,5 @@
-// What a collective is: a record that names its kind, its order of sums and its buffers.
+// What a collective is: a record that names its kind, its order of sums and its buffers. Messages
+// between two members are records, too.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/range.hpp"
+#include "core/trace.hpp"
 
 namespace weft {
 
@@ -59,11 +61,31 @@ struct Broadcast {
   void* buffer = nullptr;
 };
 
-using CollectiveRecord = std::variant<AllReduce, ReduceScatter, AllGather, Broadcast>;
+// A message to one other member, who starts the Receive that belongs to it; the rest of the group
+// has no part in it. The k-th Send of a member to another meets that one's k-th Receive from it:
+// both start theirs in the same order, and messages of different length are an error on one side.
+struct Send {
+  int peer = 0;  // rank in the group
+  index_t bytes = 0;
+  const void* buffer = nullptr;
+};
+
+struct Receive {
+  int peer = 0;
+  index_t bytes = 0;
+  void* buffer = nullptr;
+};
+
+using CollectiveRecord =
+    std::variant<AllReduce, ReduceScatter, AllGather, Broadcast, Send, Receive>;
+
+// The other end of a Send or Receive; -1: all members take part.
+int peer_of(const CollectiveRecord& what);
 
 struct Collective {
   std::string name;  // as in trace and errors: "row_linear.forward.reduce"
   CollectiveRecord what;
+  Activity waiting = Activity::communication;  // what the time in wait() counts as
 };
 
 // The record as it runs in a group of `group_size` (Order::any: one leaf per rank). Throws

@@ -15,7 +15,9 @@ Communicator::Communicator(Transport& transport, Trace* trace, std::string name,
       name_(std::move(name)),
       group_(group),
       members_(std::move(members)),
-      progress_(progress ? std::move(progress) : std::make_shared<Progress>()) {
+      progress_(progress ? std::move(progress) : std::make_shared<Progress>()),
+      num_sent_(members_.size()),
+      num_received_(members_.size()) {
   const auto me = std::find(members_.begin(), members_.end(), transport.rank());
   require(
       me != members_.end(), ExitCode::failed,
@@ -24,16 +26,27 @@ Communicator::Communicator(Transport& transport, Trace* trace, std::string name,
 }
 
 Request Communicator::start(const Collective& collective) {
-  const Collective record{collective.name, checked(collective, rank_, size())};
-  require(size() == 1 || can_run(forced_, record.what, size()), ExitCode::usage,
+  const Collective record{collective.name, checked(collective, rank_, size()), collective.waiting};
+  const bool is_message = peer_of(record.what) >= 0;
+  const Algorithm algorithm = is_message ? Algorithm::automatic : forced_;
+  require(size() == 1 || can_run(algorithm, record.what, size()), ExitCode::usage,
           "collective '" + collective.name + "' cannot be run by the algorithm " +
               std::string(name_of(forced_)));
-  if (verifies_calls_) verify(record);
-  const Tag tag{group_, next_sequence_++};
+  if (verifies_calls_ && !is_message) verify(record);
+  const Tag tag = next_tag(record.what);
   const Operation::Group group{name_, members_, rank_, bytes_sent_};
   auto operation =
-      std::make_unique<Operation>(transport_, progress_, trace_, group, tag, record, forced_);
+      std::make_unique<Operation>(transport_, progress_, trace_, group, tag, record, algorithm);
   return Request(std::move(operation));
+}
+
+// Even numbers for collectives, odd ones for messages: transports may cut a sequence's high bits
+// off, never its low ones. Source and target are part of what a message is matched by, so that one
+// count for each peer and direction is enough.
+Tag Communicator::next_tag(const CollectiveRecord& what) {
+  if (peer_of(what) < 0) return {group_, 2 * num_collectives_++};
+  auto& counts = std::holds_alternative<Send>(what) ? num_sent_ : num_received_;
+  return {group_, 2 * counts[static_cast<std::size_t>(peer_of(what))]++ + 1};
 }
 
 void Communicator::verify(const Collective& collective) {

@@ -38,7 +38,8 @@ class Communicator {
 
   // Collective over the group. Every member starts the same collectives in the same order, equal
   // but for their buffers. Buffers must stay until the request is done. Throws Error(failed) where
-  // the record contradicts itself or the group.
+  // the record contradicts itself or the group. A Send and its Receive concern the two alone: they
+  // may stand anywhere between the collectives, and count by themselves.
   Request start(const Collective& collective);
 
   // Collective: each member's bytes, in group order. Lengths may differ. For set-up and small
@@ -48,20 +49,22 @@ class Communicator {
   // Collective.
   void barrier();
 
-  // Payload bytes this rank has sent through this communicator, in collectives that are done.
+  // Payload bytes this rank has sent through this communicator, in collectives and messages that
+  // are done.
   std::uint64_t bytes_sent() const { return bytes_sent_; }
 
   // For tests and benchmarks: all later collectives use `algorithm`, alike on all members; where it
-  // cannot run one, start() throws Error(usage). `automatic` ends that.
+  // cannot run one, start() throws Error(usage). `automatic` ends that. Messages are as they are.
   void force(Algorithm algorithm) { forced_ = algorithm; }
 
   // For tests and for hunting a hang: from now on start() first compares what the members start, at
   // the price of two small collectives each, and throws Error(failed) that names both. Alike on all
-  // members.
+  // members. Messages are not compared: the others know nothing of them.
   void verify_calls(bool on) { verifies_calls_ = on; }
 
  private:
   void verify(const Collective& collective);
+  Tag next_tag(const CollectiveRecord& what);
 
   Transport& transport_;
   Trace* trace_;
@@ -70,7 +73,9 @@ class Communicator {
   std::vector<int> members_;
   std::shared_ptr<Progress> progress_;
   int rank_;
-  std::uint32_t next_sequence_ = 0;
+  std::uint32_t num_collectives_ = 0;
+  std::vector<std::uint32_t> num_sent_;      // messages, by peer
+  std::vector<std::uint32_t> num_received_;  // those started, by peer
   std::uint64_t bytes_sent_ = 0;
   Algorithm forced_ = Algorithm::automatic;
   bool verifies_calls_ = false;

@@ -11,6 +11,9 @@ Operation::Operation(Transport& transport, std::shared_ptr<Progress> progress, T
       group_(group),
       tag_(tag),
       name_(collective.name),
+      peer_(peer_of(collective.what)),
+      is_send_(std::holds_alternative<Send>(collective.what)),
+      waiting_(collective.waiting),
       channel_(transport, group.members, group.rank, tag, progress_->pool()) {
   const Trace::Span span(trace_, Activity::communication, name_);
   try {
@@ -47,14 +50,17 @@ bool Operation::test() {
 }
 
 void Operation::wait() {
-  Trace::Span span(trace_, Activity::communication, name_);
+  Trace::Span span(trace_, waiting_, name_);
   progress_->run_until_done(*this);
   span.add_bytes(channel_.bytes_sent());
 }
 
 std::string Operation::describe() const {
-  return "collective '" + name_ + "' (number " + std::to_string(tag_.sequence) + " of group '" +
-         group_.name + "')";
+  const std::string kind = peer_ < 0 ? "collective" : is_send_ ? "send" : "receive";
+  const std::string ends =
+      peer_ < 0 ? "" : (is_send_ ? " to rank " : " from rank ") + std::to_string(peer_);
+  return kind + " '" + name_ + "' (number " + std::to_string(tag_.sequence / 2) + ends +
+         " of group '" + group_.name + "')";
 }
 
 std::string Operation::deadline_message() const {
@@ -66,8 +72,10 @@ std::string Operation::deadline_message() const {
     message += " for rank " + std::to_string(peer) + " of the group (world rank " +
                std::to_string(group_.members[static_cast<std::size_t>(peer)]) + ")";
   }
-  return message +
-         ". Is that rank alive, and does it start the same collectives in the same order?";
+  const std::string counterpart = peer_ < 0  ? "the same collectives in the same order?"
+                                  : is_send_ ? "the receive that belongs to this send?"
+                                             : "the send that belongs to this receive?";
+  return message + ". Is that rank alive, and does it start " + counterpart;
 }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// One collective that has been started: its algorithm's state, its messages and its names. What a
-// Request owns.
+// One collective or message that has been started: its algorithm's state, its transfers and its
+// names. What a Request owns.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ class Operation {
 
   // May be dropped without a wait?
   bool may_go() const { return is_done_ || progress_->has_failed(); }
-  std::string describe() const;  // "collective 'a.b' (number 3 of group 'tp')"
+  // "collective 'a.b' (number 3 of group 'tp')", "receive 'a.b' (number 3 from rank 1 of group ..)"
+  std::string describe() const;
   std::string deadline_message() const;
 
  private:
@@ -50,6 +51,9 @@ class Operation {
   Group group_;
   Tag tag_;
   std::string name_;
+  int peer_;  // of a message, else -1
+  bool is_send_;
+  Activity waiting_;
   Channel channel_;
   TaskPointer task_;  // after channel_: its messages go first
   bool is_done_ = false;

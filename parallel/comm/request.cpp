@@ -22,6 +22,8 @@ Request& Request::operator=(Request&& other) noexcept {
 
 Request::~Request() { require_gone(); }
 
+bool Request::is_done() const { return !operation_ || operation_->is_done(); }
+
 bool Request::test() {
   if (!operation_) return true;
   auto operation = std::move(operation_);  // gone if it throws

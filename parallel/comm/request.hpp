@@ -17,6 +17,8 @@ class Request {
   Request& operator=(Request&&) noexcept;
   ~Request();
 
+  // Local; moves nothing.
+  bool is_done() const;
   // Local; moves everything that this rank has under way; never blocks. True once it is done.
   bool test();
   // Blocks until done: spins, then yields, then sleeps. Throws Error(peer) after the deadline,

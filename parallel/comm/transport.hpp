@@ -17,7 +17,7 @@ namespace weft {
 // in which they were started.
 struct Tag {
   std::uint16_t group = 0;     // id of the communicator
-  std::uint32_t sequence = 0;  // number of the collective in its communicator
+  std::uint32_t sequence = 0;  // even: a collective's, odd: a message's (Communicator::next_tag)
 };
 
 // One message under way. Destroying it before done() is a broken invariant of the caller: the

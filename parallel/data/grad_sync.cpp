@@ -4,19 +4,35 @@
 #include <utility>
 
 #include "core/kernels/elementwise.hpp"
+#include "core/kernels/reduce.hpp"
 #include "parallel/comm/reduce_nodes.hpp"
 
 namespace weft {
 
-GradSync::GradSync(ParameterSet& parameters, Communicator& dp, index_t num_lanes,
-                   index_t microbatches_per_lane, Order order)
+GradSync::GradSync(const Context& context, ParameterSet& parameters, Communicator& tp,
+                   Communicator& dp, const GradSyncOptions& options)
     : parameters_(parameters),
-      dp_(dp),
-      num_lanes_(num_lanes),
-      microbatches_per_lane_(microbatches_per_lane),
-      order_(order),
-      lanes_(part_of(dp.rank(), dp.size(), num_lanes)),
-      nodes_(num_lanes) {}
+      tp_(tp),
+      options_(options),
+      lanes_(part_of(dp.rank(), dp.size(), options.num_lanes)),
+      nodes_(options.num_lanes),
+      transfers_(
+          dp, parameters, make_buckets(flat_layout(parameters), options.bucket_bytes, dp.size()),
+          {.num_leaves = options.num_lanes, .order = options.order, .scatter = options.zero == 1}) {
+  assert(options.zero == 0 || options.zero == 1);
+  [[maybe_unused]] const Range blocks = context.numerics.token_blocks;
+  [[maybe_unused]] const index_t num_blocks = context.numerics.num_token_blocks;
+  assert(blocks.size() == num_blocks || blocks == part_of(tp.rank(), tp.size(), num_blocks));
+  if (options.zero == 0 || dp.size() == 1) {
+    shares_.emplace_back(std::vector<Range>{{0, parameters.flat_elements()}});
+    return;
+  }
+  for (int rank = 0; rank < dp.size(); ++rank)
+    shares_.push_back(slices_of(transfers_.buckets(), rank));
+  share_ = static_cast<std::size_t>(dp.rank());
+}
+
+const FlatRanges& GradSync::owned() const { return shares_[share_]; }
 
 void GradSync::begin_lane(Context& context, index_t lane) {
   assert(lanes_.contains(lane) && lane_ < 0);
@@ -25,12 +41,12 @@ void GradSync::begin_lane(Context& context, index_t lane) {
   merges_.clear();
   Range node{lane, lane + 1};
   for (auto left = nodes_.nodes().rbegin(); left != nodes_.nodes().rend(); ++left) {
-    if (!reduce_tree::are_children(left->range, node, num_lanes_)) break;
+    if (!reduce_tree::are_children(left->range, node, options_.num_lanes)) break;
     merges_.push_back(left->value.data());
     node.begin = left->range.begin;
   }
 
-  if (!merges_.empty() && microbatches_per_lane_ == 1) {
+  if (!merges_.empty() && options_.microbatches_per_lane == 1) {
     lane_gradient_ = Tensor(context.arena, MemoryKind::gradients, {parameters_.shared_elements()});
     parameters_.bind_gradients_to_one(lane_gradient_.data());
   } else {
@@ -38,24 +54,52 @@ void GradSync::begin_lane(Context& context, index_t lane) {
     parameters_.clear_gaps(lane_gradient_.data());
     parameters_.bind_gradients(lane_gradient_.data());
   }
+  if (!is_last_lane()) return;
+  // What end_lane() will leave: the nodes that this lane does not touch, and its own.
+  std::vector<float*> after;
+  for (const auto& left : nodes_.nodes()) after.push_back(left.value.data());
+  after.resize(after.size() - merges_.size());
+  after.push_back(merges_.empty() ? lane_gradient_.data() : merges_.back());
+  transfers_.begin(std::move(after));
 }
 
 void GradSync::ready(Context& context, const Parameter& parameter, index_t shard) {
-  merge(context, parameter.gradient_of(shard), parameter.offset + parameter.spec.offset(shard),
-        parameter.spec.block(shard).num_elements());
+  const index_t begin = parameter.offset + parameter.spec.offset(shard);
+  const Range flat{begin, begin + parameter.spec.block(shard).num_elements()};
+  add_to_nodes(context, parameter.gradient_of(shard), flat);
+  if (is_last_lane()) transfers_.complete(context, flat);
 }
 
-void GradSync::merge(Context& context, const float* leaf, index_t at, index_t n) {
+void GradSync::add_to_nodes(Context& context, const float* leaf, Range flat) {
   if (merges_.empty()) return;
-  std::vector<float*> lefts;
-  for (float* flat : merges_) lefts.push_back(flat + at);
-  kernels::add_chain(context, leaf, lefts, n);
+  lefts_.clear();
+  for (float* node : merges_) lefts_.push_back(node + flat.begin);
+  kernels::add_chain(context, leaf, lefts_, flat.size());
+}
+
+void GradSync::sum_token_blocks(Context& context) {
+  const index_t num_blocks = context.numerics.num_token_blocks;
+  const Range mine = context.numerics.token_blocks;
+  if (mine.size() == num_blocks) return parameters_.fold_partials(context);
+  // This rank's blocks to its nodes, then all ranks' nodes to the root, in one message.
+  const index_t n = parameters_.token_block_range().size();
+  if (n == 0) return;
+  std::vector<float*> nodes;
+  for (const Range node : reduce_tree::maximal_nodes(mine, num_blocks)) {
+    float* rows = parameters_.partials() + (node.begin - mine.begin) * n;
+    kernels::tree_fold_rows(context, rows, node.size(), n, rows);
+    nodes.push_back(rows);
+  }
+  reduce_nodes(context, tp_, "grad_sync.token_blocks", options_.order, num_blocks, nodes, n);
+  kernels::copy(context, nodes[0], parameters_.token_block_gradients(), n);
 }
 
 void GradSync::end_lane(Context& context) {
-  const Range range = parameters_.token_block_range();
-  parameters_.fold_partials(context);
-  merge(context, parameters_.token_block_gradients(), range.begin, range.size());
+  if (is_last_lane()) transfers_.backward_done();
+  sum_token_blocks(context);
+  const Range flat = parameters_.token_block_range();
+  add_to_nodes(context, parameters_.token_block_gradients(), flat);
+  if (is_last_lane()) transfers_.complete(context, flat);
   // All adding is done: what is left are the books.
   nodes_.push({lane_, lane_ + 1}, std::move(lane_gradient_),
               [](Tensor left, const Tensor&) { return left; });
@@ -65,10 +109,8 @@ void GradSync::end_lane(Context& context) {
 
 void GradSync::finish(Context& context) {
   assert(lane_ < 0 && !nodes_.nodes().empty());
-  const Tensor sum = reduce_nodes(context, dp_, "grad_sync.finish", order_, num_lanes_, nodes_);
-  parameters_.bind_gradients(sum.data());
+  transfers_.finish(context);
+  parameters_.bind_gradients(nodes_.nodes().front().value.data());
 }
-
-void GradSync::release() { nodes_.clear(); }
 
 }  // namespace weft

@@ -44,14 +44,24 @@ Rows TensorParallel::owned_rows(index_t num_rows) const {
   return {num_rows, rows_of(axis_.rank(), num_rows), tokens_.sequence_parallel};
 }
 
+void TensorParallel::push_leaf(Context& context, reduce_tree::Stack<Tensor>& nodes, index_t piece,
+                               Tensor leaf) const {
+  // All merges that it causes in one pass over memory.
+  Range node{piece, piece + 1};
+  std::vector<float*> lefts;
+  for (auto left = nodes.nodes().rbegin(); left != nodes.nodes().rend(); ++left) {
+    if (!reduce_tree::are_children(left->range, node, num_pieces_)) break;
+    lefts.push_back(left->value.data());
+    node.begin = left->range.begin;
+  }
+  kernels::add_chain(context, leaf.data(), lefts, leaf.num_elements());
+  nodes.push({piece, piece + 1}, std::move(leaf), [](Tensor left, const Tensor&) { return left; });
+}
+
 Tensor TensorParallel::reduce(Context& context, std::string_view name, const Rows& rows, index_t n,
                               const Leaf& leaf) {
   const Shape shape{rows.total, n};
   reduce_tree::Stack<Tensor> nodes(num_pieces_);
-  const auto add = [&](Tensor left, Tensor right) {
-    kernels::add(context, left.data(), right.data(), left.data(), left.num_elements());
-    return left;
-  };
   // Leaves in waves of one per thread, so that no more than a wave and the open nodes are in
   // memory.
   const index_t wave = context.device.num_threads();
@@ -65,7 +75,7 @@ Tensor TensorParallel::reduce(Context& context, std::string_view name, const Row
       leaf(first + i, leaves[static_cast<std::size_t>(i)].data());
     });
     for (index_t i = 0; i < count; ++i) {
-      nodes.push({first + i, first + i + 1}, std::move(leaves[static_cast<std::size_t>(i)]), add);
+      push_leaf(context, nodes, first + i, std::move(leaves[static_cast<std::size_t>(i)]));
     }
   }
   if (!rows.is_cut) return reduce_nodes(context, axis_, name, order_, num_pieces_, nodes);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/context.hpp"
+#include "core/reduce_tree.hpp"
 #include "core/tensor.hpp"
 #include "parallel/comm/communicator.hpp"
 #include "parallel/tensor/rows.hpp"
@@ -70,6 +71,8 @@ class TensorParallel {
   Tensor split_columns(Context& context, const Tensor& x, index_t num_rows, index_t num_cols);
 
  private:
+  void push_leaf(Context& context, reduce_tree::Stack<Tensor>& nodes, index_t piece,
+                 Tensor leaf) const;
   Range token_blocks_of(int rank) const;
   Range rows_of(int rank, index_t num_rows) const;
   // Where each rank's rows begin, in elements of n features each: size() + 1 positions.

@@ -94,7 +94,7 @@ TrainingRun check_against_oracle(const std::string& name, const Plan& plan) {
   for (index_t step = 0; step < num_steps; ++step) {
     reader.read_into(sampler.indices_of(step), {0, plan.batch.global}, batch);
     const Samples samples(batch);
-    const oracle::MlpStep truth = model.train_step(
+    const oracle::TrainStep truth = model.train_step(
         samples.x, samples.labels, oracle::mean_weights(samples.is_real), masks_of(plan, step));
     const StepResult& got = run.steps[static_cast<std::size_t>(step)];
     INFO("step " << step << ": loss " << got.loss << ", oracle " << truth.loss);

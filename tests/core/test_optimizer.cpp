@@ -19,11 +19,14 @@ enum class Kind { adamw, sgd, sgd_momentum };
 constexpr AdamWOptions adamw{.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-6, .weight_decay = 0.1};
 constexpr double sgd_decay = 0.05, momentum = 0.8;
 
+std::unique_ptr<Optimizer> make(Kind kind, Context& context, const FlatRanges& owned) {
+  if (kind == Kind::adamw) return make_adamw(context, adamw, owned);
+  const double mu = kind == Kind::sgd_momentum ? momentum : 0.0;
+  return make_sgd(context, {.momentum = mu, .weight_decay = sgd_decay}, owned);
+}
+
 std::unique_ptr<Optimizer> make(Kind kind, Context& context, const ParameterSet& parameters) {
-  if (kind == Kind::adamw) return make_adamw(context, parameters, adamw);
-  return make_sgd(
-      context, parameters,
-      {.momentum = kind == Kind::sgd_momentum ? momentum : 0.0, .weight_decay = sgd_decay});
+  return make(kind, context, everything_of(parameters));
 }
 
 constexpr double learning_rate = 0.01, clip = 0.75;
@@ -79,8 +82,8 @@ TEST_CASE("updates agree with the oracle", "[optimizer]") {
         REQUIRE(deviation(p.value, value) < bound);
         const auto states = optimizer->states();
         REQUIRE(states.size() == (kind == Kind::adamw ? 2u : kind == Kind::sgd ? 0u : 1u));
-        if (!states.empty()) REQUIRE(deviation(states[0].flat, m) < bound);
-        if (states.size() == 2) REQUIRE(deviation(states[1].flat, v) < bound);
+        if (!states.empty()) REQUIRE(deviation(states[0].data, m) < bound);
+        if (states.size() == 2) REQUIRE(deviation(states[1].data, v) < bound);
       }
     }
   }
@@ -98,7 +101,48 @@ TEST_CASE("a zero learning rate moves nothing but the moments", "[optimizer]") {
     const Floats before(parameters.values(), parameters.values() + 64);
     optimizer->update(context, parameters, {.step = 0, .learning_rate = 0.0, .clip_factor = 1.0});
     CHECK(bit_difference(Floats(parameters.values(), parameters.values() + 64), before) == "");
-    CHECK(optimizer->states()[0].flat[0] != 0.0f);
+    CHECK(optimizer->states()[0].data[0] != 0.0f);
+  }
+}
+
+TEST_CASE("what is not owned is left alone, what is owned is as if all were", "[optimizer]") {
+  for (const Kind kind : {Kind::adamw, Kind::sgd, Kind::sgd_momentum}) {
+    // Owned ranges cross the parameters' borders and end inside of them.
+    const FlatRanges some({{0, 10}, {60, 200}, {290, 384}});
+    Context context(1, {});
+    const auto make_parameters = [&] {
+      auto parameters = std::make_unique<ParameterSet>();
+      parameters->add("w", ShardSpec::replicated({8, 16}), {.uniform_bound = 1.0f},
+                      GradientRows::all);
+      parameters->add("b", ShardSpec::replicated({128}), {.uniform_bound = 1.0f},
+                      GradientRows::all);
+      parameters->add("v", ShardSpec::replicated({2, 64}), {.uniform_bound = 1.0f},
+                      GradientRows::token_blocks);
+      parameters->allocate(context);
+      return parameters;
+    };
+    const auto whole = make_parameters(), part = make_parameters();
+    const Floats start(part->values(), part->values() + 384);
+    const auto all = make(kind, context, *whole), owner = make(kind, context, some);
+    CHECK(owner->owned().num_elements() == 244);
+    for (index_t step = 0; step < 3; ++step) {
+      Floats gradient = random_floats(384, static_cast<std::uint64_t>(step));
+      for (const auto& parameters : {whole.get(), part.get()})
+        parameters->bind_gradients(gradient.data());
+      const UpdateScalars scalars{.step = step, .learning_rate = 0.1, .clip_factor = 0.5};
+      all->update(context, *whole, scalars);
+      owner->update(context, *part, scalars);
+    }
+    Floats expected = start;
+    for (const auto& owned : some.parts()) {
+      const auto n = static_cast<std::size_t>(owned.flat.size());
+      std::copy_n(whole->values() + owned.flat.begin, n, expected.begin() + owned.flat.begin);
+      for (std::size_t s = 0; s < all->states().size(); ++s) {
+        REQUIRE(bit_difference(owner->states()[s].data + owned.offset,
+                               all->states()[s].data + owned.flat.begin, n) == "");
+      }
+    }
+    REQUIRE(bit_difference(Floats(part->values(), part->values() + 384), expected) == "");
   }
 }
 
@@ -128,7 +172,7 @@ TEST_CASE("whole range = one by one: updates", "[kernels]") {
       Floats out;
       for (index_t i = 0; i < n; ++i) {
         out.push_back(p.value[i]);
-        for (const auto& state : optimizer->states()) out.push_back(state.flat[i]);
+        for (const auto& state : optimizer->states()) out.push_back(state.data[i]);
       }
       return out;
     });

@@ -21,7 +21,8 @@ struct State {
   ParameterSet parameters;
   std::unique_ptr<Optimizer> optimizer;
 
-  State(index_t shards, index_t tp, index_t rank, const std::string& first_name = "head.weight") {
+  State(index_t shards, index_t tp, index_t rank, const std::string& first_name = "head.weight",
+        const FlatRanges* owned_state = nullptr) {
     const Range owned = part_of(rank, tp, shards);
     parameters.add(first_name, ShardSpec::cut({10, 6}, 0, 12, shards, owned),
                    {.uniform_bound = 1.0f}, GradientRows::all);
@@ -30,7 +31,7 @@ struct State {
     parameters.add("norm.bias", ShardSpec::replicated({2500}), {.uniform_bound = 1.0f},
                    GradientRows::token_blocks);
     parameters.allocate(context);
-    optimizer = make_adamw(context, parameters, {});
+    optimizer = make_adamw(context, {}, owned_state ? *owned_state : everything_of(parameters));
   }
   float* value(std::size_t parameter, index_t shard, index_t element) {
     return parameters.all()[parameter]->value_of(shard) + element;
@@ -39,18 +40,22 @@ struct State {
 
 Hash128 hash_of_layout(index_t shards, index_t tp,
                        const std::function<void(State&, index_t)>& change = {}) {
-  Hash128 total;
-  Hash128 replicated;
+  StateHash total;
   for (index_t rank = 0; rank < tp; ++rank) {
     State state(shards, tp, rank);
     if (change) change(state, rank);
     const StateHash hash = hash_state(state.parameters, state.optimizer.get());
-    if (rank > 0) REQUIRE(hash.replicated == replicated);
-    replicated = hash.replicated;
-    total += hash.cut;
+    if (rank > 0) {
+      REQUIRE(hash.values.replicated == total.values.replicated);
+      REQUIRE(hash.states.replicated == total.states.replicated);
+    }
+    total.values.cut += hash.values.cut;
+    total.states.cut += hash.states.cut;
+    total.values.replicated = hash.values.replicated;
+    total.states.replicated = hash.states.replicated;
   }
-  total += replicated;
-  return total;
+  Hash128 sum = total.values.total();
+  return sum += total.states.total();
 }
 
 Hash128 hash_after(const std::function<void(State&)>& change) {
@@ -78,7 +83,7 @@ TEST_CASE("the state's hash sees every change", "[state_hash]") {
   CHECK(hash_after([&](State& s) { flip(s.value(1, 2, 1799)); }) != before);
   CHECK(hash_after([&](State& s) { flip(s.value(2, 0, 2499)); }) != before);
   for (const std::size_t state : {std::size_t{0}, std::size_t{1}}) {
-    CHECK(hash_after([&](State& s) { flip(s.optimizer->states()[state].flat + 3); }) != before);
+    CHECK(hash_after([&](State& s) { flip(s.optimizer->states()[state].data + 3); }) != before);
   }
   // Exchanged shards, blocks of a shard, and moments: each has its place in the hash.
   CHECK(hash_after([](State& s) {
@@ -88,7 +93,7 @@ TEST_CASE("the state's hash sees every change", "[state_hash]") {
           std::swap_ranges(s.value(2, 0, 0), s.value(2, 0, 0) + 1024, s.value(2, 0, 1024));
         }) != before);
   const auto moments = [](std::size_t which) {
-    return [which](State& s) { s.optimizer->states()[which].flat[0] = 1.0f; };
+    return [which](State& s) { s.optimizer->states()[which].data[0] = 1.0f; };
   };
   CHECK(hash_after(moments(0)) != hash_after(moments(1)));
   // Another name.
@@ -99,12 +104,47 @@ TEST_CASE("the state's hash sees every change", "[state_hash]") {
                 renamed.parameters.values());
   };
   copy_values();
-  CHECK(hash_state(renamed.parameters, nullptr).cut != hash_state(usual.parameters, nullptr).cut);
-  CHECK(hash_state(renamed.parameters, nullptr).replicated ==
-        hash_state(usual.parameters, nullptr).replicated);
+  const StateHash renamed_hash = hash_state(renamed.parameters, nullptr);
+  const StateHash usual_hash = hash_state(usual.parameters, nullptr);
+  CHECK(renamed_hash.values.cut != usual_hash.values.cut);
+  CHECK(renamed_hash.values.replicated == usual_hash.values.replicated);
   // Values alone, or with the optimizer's state.
-  CHECK(hash_state(usual.parameters, nullptr).cut !=
-        hash_state(usual.parameters, usual.optimizer.get()).cut);
+  CHECK(usual_hash.states == StateHash::Sums{});
+  const StateHash with_states = hash_state(usual.parameters, usual.optimizer.get());
+  CHECK(with_states.values == usual_hash.values);
+  CHECK(with_states.states.cut != Hash128{});
+}
+
+TEST_CASE("owners of parts of the state add up to the whole", "[state_hash]") {
+  const auto fill = [](State& state) {
+    for (const auto& part : state.optimizer->owned().parts()) {
+      for (index_t i = 0; i < part.flat.size(); ++i) {
+        for (std::size_t s = 0; s < 2; ++s) {
+          state.optimizer->states()[s].data[part.offset + i] =
+              static_cast<float>(part.flat.begin + i) + static_cast<float>(s) * 0.5f;
+        }
+      }
+    }
+    return hash_state(state.parameters, state.optimizer.get());
+  };
+  State all(4, 1, 0);
+  const StateHash expected = fill(all);
+  // head.weight in 4 blocks of 64; down.weight in 4 of 1800, stored as 1856; then norm.bias.
+  const index_t end = all.parameters.flat_elements();
+  for (const auto& cuts : {std::vector<index_t>{0, end},
+                           {0, 128, end},
+                           {0, 256 + 1024, end},
+                           {0, 64, 256 + 1856, 256 + 1856 + 1024, end - 512, end}}) {
+    StateHash::Sums sum;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+      const FlatRanges owned({{cuts[i], cuts[i + 1]}});
+      State part(4, 1, 0, "head.weight", &owned);
+      const StateHash hash = fill(part);
+      CHECK(hash.values == expected.values);
+      sum += hash.states;
+    }
+    CHECK(sum == expected.states);
+  }
 }
 
 TEST_CASE("pads and gaps are not in the state's hash", "[state_hash]") {

@@ -114,6 +114,26 @@ TEST_CASE("rows are the sampler's, in the order lane, microbatch, row", "[loader
   }
 }
 
+TEST_CASE("without pixels the rest of a batch is the same", "[loader]") {
+  const TemporaryFolder folder;
+  write_small_cifar10(folder.path(), 20);
+  const Cifar10 data(folder.path());
+  LoaderOptions options = options_of({1, 3});
+  Loader with(data, sampler_of(90), options);
+  options.with_pixels = false;
+  Loader without(data, sampler_of(90), options);
+  for (index_t step = 0; step < 5; ++step) {
+    const HostBatch& a = with.next();
+    const HostBatch& b = without.next();
+    CHECK(b.x.empty());
+    CHECK(a.labels == b.labels);
+    CHECK(a.weight == b.weight);
+    CHECK(a.dataset_index == b.dataset_index);
+    CHECK(a.num_real_global == b.num_real_global);
+    CHECK(a.epoch == b.epoch);
+  }
+}
+
 TEST_CASE("augmentation is keyed by epoch and dataset index", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);

@@ -58,9 +58,9 @@ Activation filled(Activation x, const Floats& global) {
 
 Activation input_layout(const LayerCase& what, TpRank& rank) {
   if (what.input_is_cut)
-    return Activation::cut(rank.context, rank.tp, what.num_rows, what.in_features);
+    return Activation::cut(rank.context, rank.tp, what.in_rows(), what.in_features);
   const Rows rows =
-      what.input_has_all_rows ? Rows::all(what.num_rows) : rank.tp.owned_rows(what.num_rows);
+      what.input_has_all_rows ? Rows::all(what.in_rows()) : rank.tp.owned_rows(what.in_rows());
   return Activation::whole(rank.context, rows, what.in_features);
 }
 
@@ -70,8 +70,8 @@ void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& ou
   std::vector<Saved> saved(count);
   const auto pass_of = [&](std::size_t m) {
     return Pass{.step = LayerCase::step,
-                .first_sample = what.first_sample + static_cast<index_t>(m) * what.num_rows,
-                .num_samples = what.num_rows,
+                .first_sample = what.first_sample + static_cast<index_t>(m) * what.num_samples,
+                .num_samples = what.num_samples,
                 .first_of_lane = m == 0};
   };
   // Each piece of a parameter is told of once a microbatch; what is summed by token blocks never.
@@ -162,12 +162,13 @@ oracle::Matrix matrix_of(const Floats& values, index_t rows, index_t cols) {
 }  // namespace
 
 Floats input_of(const LayerCase& what, index_t microbatch) {
-  return floats_of(what, "x" + std::to_string(microbatch), what.num_rows * what.in_features);
+  return floats_of(what, "x" + std::to_string(microbatch), what.in_rows() * what.in_features);
 }
 
 Floats output_gradient_of(const LayerCase& what, index_t microbatch) {
-  Floats dy = floats_of(what, "dy" + std::to_string(microbatch), what.num_rows * what.out_features);
-  for (index_t i = 0; i < what.num_rows * what.out_features; ++i) {
+  Floats dy =
+      floats_of(what, "dy" + std::to_string(microbatch), what.out_rows() * what.out_features);
+  for (index_t i = 0; i < what.out_rows() * what.out_features; ++i) {
     const index_t feature = i % what.out_features;
     if (feature >= what.out_features - what.pads) dy[static_cast<std::size_t>(i)] = 0.0f;
   }
@@ -248,16 +249,17 @@ std::string difference_from_oracle(const LayerCase& what, const LayerOutcome& go
   const index_t valid_out = what.out_features - what.pads;
   const auto without_pads = [&](const Floats& y) {
     Floats valid;
-    for (index_t i = 0; i < what.num_rows * what.out_features; ++i) {
+    for (index_t i = 0; i < what.out_rows() * what.out_features; ++i) {
       if (i % what.out_features < valid_out) valid.push_back(y[static_cast<std::size_t>(i)]);
     }
     return valid;
   };
   for (std::size_t m = 0; m < got.y.size(); ++m) {
     const auto index = static_cast<index_t>(m);
-    const LayerTruth truth = oracle(
-        matrix_of(input_of(what, index), what.num_rows, what.in_features),
-        matrix_of(without_pads(output_gradient_of(what, index)), what.num_rows, valid_out), index);
+    const LayerTruth truth =
+        oracle(matrix_of(input_of(what, index), what.in_rows(), what.in_features),
+               matrix_of(without_pads(output_gradient_of(what, index)), what.out_rows(), valid_out),
+               index);
     all += difference_from_oracle("y", without_pads(got.y[m]), truth.y, bound);
     if (what.has_input_gradient) all += difference_from_oracle("dx", got.dx[m], truth.dx, bound);
     for (const auto& [name, gradient] : truth.gradients) {

@@ -25,7 +25,9 @@ struct LayerCase {
   bool input_has_all_rows = false;  // also with sequence parallel
   bool has_input_gradient = true;
 
-  index_t num_rows = 1;
+  index_t num_samples = 1;  // of a microbatch
+  index_t in_tokens = 1;    // rows a sample of the input
+  index_t out_tokens = 1;   // of the output
   index_t num_microbatches = 3;
   std::uint64_t seed = 1;
   bool hostile = false;       // floats that show any other order of additions
@@ -34,6 +36,9 @@ struct LayerCase {
   index_t first_sample = 0;   // of microbatch 0 in the global batch
 
   static constexpr index_t step = 5;  // of every pass
+
+  index_t in_rows() const { return num_samples * in_tokens; }
+  index_t out_rows() const { return num_samples * out_tokens; }
 };
 
 // Global tensors, by microbatch and by parameter.
@@ -49,7 +54,7 @@ LayerOutcome run_layer(const LayerCase& what, const RankGroup& group);
 // "" where all bits are equal.
 std::string difference(const LayerOutcome& got, const LayerOutcome& expected);
 
-// The data of a case: [num_rows, in_features], [num_rows, out_features], a parameter.
+// The data of a case: [in_rows, in_features], [out_rows, out_features], a parameter.
 Floats input_of(const LayerCase& what, index_t microbatch);
 Floats output_gradient_of(const LayerCase& what, index_t microbatch);
 Floats parameter_of(const LayerCase& what, const std::string& name, index_t num_elements);

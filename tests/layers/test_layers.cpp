@@ -1,5 +1,4 @@
-// Every layer through one battery: against the double oracle, and EXACT 7.4: forward, dx and all
-// gradients have the bits of tp = 1 for all (S, tp <= S), on random and on hostile floats.
+// The layers that every model has, each through the battery (layer_battery.hpp).
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 #include "layers/residual.hpp"
 #include "layers/row_linear.hpp"
 #include "tests/core/dropout_mask.hpp"
-#include "tests/layers/layer_run.hpp"
+#include "tests/layers/layer_battery.hpp"
 #include "tests/oracle/dropout.hpp"
 #include "tests/oracle/gelu.hpp"
 #include "tests/oracle/layer_norm.hpp"
@@ -22,54 +21,6 @@ using namespace weft;
 using namespace weft::testing;
 
 namespace {
-
-constexpr index_t all_shards[] = {1, 2, 3, 4, 6, 12};
-
-// f32 against f64: sums of up to 100 terms of both signs, each rounded once (2^-24 = 6e-8), and
-// polynomials within 2e-7; relative to the largest element of the tensor. Measured: below 5e-7.
-constexpr double bound = 2e-6;
-
-// T = 1: most token blocks empty; 7: fewer than S = 12; 13: no multiple of any S.
-void check_layer(const std::function<LayerCase(index_t shards)>& case_of,
-                 const std::function<Oracle(const LayerCase&)>& oracle_of) {
-  for (const index_t shards : all_shards) {
-    for (const index_t num_rows : {1, 7, 13}) {
-      for (const bool hostile : {false, true}) {
-        LayerCase what = case_of(shards);
-        what.num_rows = num_rows;
-        what.hostile = hostile;
-        what.seed = static_cast<std::uint64_t>(100 * shards + num_rows);
-        INFO(what.name << ", S = " << shards << ", T = " << num_rows << ", seed " << what.seed
-                       << (hostile ? ", hostile" : ""));
-        const LayerOutcome base = run_layer(what, {.shards = shards});
-        if (!hostile) {
-          REQUIRE(difference_from_oracle(what, base, oracle_of(what), bound) == "");
-        }
-        for (int tp = 1; tp <= static_cast<int>(shards); ++tp) {
-          for (const bool sequence_parallel : {false, true}) {
-            INFO("tp = " << tp << (sequence_parallel ? ", sequence parallel" : ""));
-            const RankGroup group{
-                .shards = shards, .tp = tp, .sequence_parallel = sequence_parallel};
-            REQUIRE(difference(run_layer(what, group), base) == "");
-          }
-        }
-        for (const int threads : several_threads()) {
-          INFO("threads = " << threads);
-          REQUIRE(difference(run_layer(what, {.shards = shards, .threads = threads}), base) == "");
-        }
-        // Weights may come later than inputs, as long as they come in order.
-        LayerCase later = what;
-        later.weights_last = true;
-        REQUIRE(difference(run_layer(later, {.shards = shards}), base) == "");
-        // The first microbatch of a lane begins: nothing of the lane before is left.
-        LayerCase second = what;
-        second.lane_before = true;
-        const int tp = static_cast<int>(std::min<index_t>(2, shards));
-        REQUIRE(difference(run_layer(second, {.shards = shards, .tp = tp}), base) == "");
-      }
-    }
-  }
-}
 
 Oracle linear_oracle(const LayerCase& what, const std::string& name, index_t in, index_t out) {
   const oracle::Matrix w = oracle_parameter(what, name + ".weight", out, in);
@@ -103,8 +54,8 @@ constexpr double dropout_rate = 0.3;
 Oracle dropout_oracle(const LayerCase& what, index_t layer) {
   return [=](const oracle::Matrix& x, const oracle::Matrix& dy, index_t microbatch) {
     const oracle::Matrix mask = dropout_mask(RankGroup{}.seed, LayerCase::step, layer,
-                                             what.first_sample + microbatch * what.num_rows,
-                                             what.num_rows, what.in_features, dropout_rate);
+                                             what.first_sample + microbatch * what.num_samples,
+                                             what.num_samples, what.in_features, dropout_rate);
     return LayerTruth{
         oracle::dropout(x, mask, dropout_rate), oracle::dropout(dy, mask, dropout_rate), {}};
   };

@@ -78,7 +78,7 @@ TEST_CASE("a forward and backward pass worked out by hand") {
 
   // Dropped: h = (1, 3), n = (-1/2, 1/2), logits (0, log 3), p = (1/4, 3/4).
   const std::vector<Matrix> dropped{Matrix(1, 2, {1, 0})};
-  const MlpGradients g = model.loss_and_gradients(Matrix(1, 2, {1, 3}), {0}, {1.0}, dropped);
+  const BatchGradients g = model.loss_and_gradients(Matrix(1, 2, {1, 3}), {0}, {1.0}, dropped);
   CHECK(g.loss == close(std::log(4.0)));
   CHECK(g.gradients.at("head.bias")[0] == close(-0.75));
   CHECK(g.gradients.at("head.weight")(0, 0) == close(0.375));
@@ -111,7 +111,7 @@ TEST_CASE("every gradient of the whole model agrees with central differences") {
   const std::vector<double> weights = mean_weights({true, true, true, true, false, true});
   const std::vector<Matrix> masks = random_masks(small, num_rows, 200);
   NamedMatrices parameters = random_parameters(small, 300);
-  const MlpGradients g =
+  const BatchGradients g =
       OracleMlp(small, {}, parameters).loss_and_gradients(x, labels, weights, masks);
   REQUIRE(g.gradients.size() == parameters.size());
   for (auto& [name, p] : parameters) {
@@ -131,9 +131,9 @@ TEST_CASE("padded rows of weight zero leave loss and gradients of the short batc
     for (std::size_t k = 0; k < small.inputs; ++k) padded(t, k) = x(t < 3 ? t : 0, k);
   }
   const OracleMlp model(small, {}, random_parameters(small, 2));
-  const MlpGradients brief =
+  const BatchGradients brief =
       model.loss_and_gradients(x, {0, 1, 2}, mean_weights({true, true, true}), {});
-  const MlpGradients full = model.loss_and_gradients(
+  const BatchGradients full = model.loss_and_gradients(
       padded, {0, 1, 2, 0, 0}, mean_weights({true, true, true, false, false}), {});
   CHECK(full.loss == close(brief.loss));
   for (const auto& [name, gradient] : brief.gradients) {
@@ -165,7 +165,7 @@ TEST_CASE("a training step is gradients, clipping, schedule and update in that o
     // 0.1 (s+1)/2 while warming up, then 0.1 (1 + cos(pi (s-2)/2)) / 2.
     const double lrs[4] = {0.05, 0.1, 0.1, 0.05};
     for (int s = 0; s < 4; ++s) {
-      const MlpStep step = model.train_step(x, labels, weights, random_masks(small, 4, 10));
+      const TrainStep step = model.train_step(x, labels, weights, random_masks(small, 4, 10));
       CHECK(step.lr == close(lrs[s]));
       CHECK(step.gradient_norm > 0.01);
       CHECK(step.clip_factor == close(0.01 / step.gradient_norm));

@@ -115,6 +115,7 @@ void run_battery(Transport& transport, bool full) {
   battery::check_copies(comm);
   for (int i = 0; i < 20; ++i) comm.barrier();
   check_overlap(transport, comm);
+  battery::check_messages(comm);
   comm.barrier();
   expect(trace.own_ns(Activity::communication) > 0, "communication is traced");
 }

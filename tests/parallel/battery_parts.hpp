@@ -63,5 +63,7 @@ inline std::string text(const Communicator& comm, std::string_view what, Algorit
 void check_reductions(Communicator& comm, bool full);
 // Collective. battery_copies.cpp
 void check_copies(Communicator& comm);
+// Collective. battery_messages.cpp
+void check_messages(Communicator& comm);
 
 }  // namespace weft::battery

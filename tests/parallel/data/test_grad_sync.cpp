@@ -1,177 +1,110 @@
-// Gradients over lanes (EXACT 7.5): on every rank and for every dp, the tree over lanes of each
-// lane's sum over its microbatches, on floats for which any other order shows.
+// Gradients over lanes (EXACT 7.5): on every rank and for every dp, bucket size and ZeRO stage, the
+// tree over lanes of each lane's sum over its microbatches, on floats for which any other order
+// shows.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
+#include <map>
 #include <stdexcept>
+#include <tuple>
 
 #include "core/reduce_tree.hpp"
-#include "parallel/comm/local_transport.hpp"
-#include "parallel/data/grad_sync.hpp"
-#include "tests/core/float_data.hpp"
-#include "tests/oracle/tree_sum.hpp"
+#include "tests/core/shard_values.hpp"
+#include "tests/parallel/data/data_grid.hpp"
 
 using namespace weft;
 using namespace weft::testing;
 
 namespace {
 
-constexpr index_t token_blocks = 3;
-constexpr std::size_t bias_size = 70;
-
-// A matrix with gaps behind its pieces and padded rows, and a vector that is summed by token
-// blocks.
-void add_parameters(ParameterSet& parameters) {
-  parameters.add("w", ShardSpec::cut({10, 7}, 0, 12, 4, {0, 4}), {}, GradientRows::all);
-  parameters.add("b", ShardSpec::replicated({bias_size}), {}, GradientRows::token_blocks);
-}
-
-bool is_gap(index_t i) { return i < 256 ? i % 64 >= 21 : i - 256 >= index_t{bias_size}; }
-
-// What microbatch m of a lane adds: to the flat gradient, and to the token blocks of "b".
-struct Microbatch {
-  Floats flat, partials;
-  Microbatch(index_t step, index_t lane, index_t m, bool hostile) {
-    const auto seed = static_cast<std::uint64_t>(1000 * step + 10 * lane + m);
-    flat = hostile ? hostile_floats(384, seed) : random_floats(384, seed);
-    partials = hostile ? hostile_floats(token_blocks * bias_size, seed + 7)
-                       : random_floats(token_blocks * bias_size, seed + 7);
-  }
-};
-
-// From the definition: lanes and blocks by the tree, microbatches in sequence; gaps are 0.
-Floats expected_gradient(index_t step, index_t num_lanes, index_t per_lane) {
-  std::vector<Floats> lanes;
-  for (index_t lane = 0; lane < num_lanes; ++lane) {
-    Microbatch sum(step, lane, 0, true);
-    for (index_t m = 1; m < per_lane; ++m) {
-      const Microbatch next(step, lane, m, true);
-      for (std::size_t i = 0; i < sum.flat.size(); ++i) sum.flat[i] += next.flat[i];
-      for (std::size_t i = 0; i < sum.partials.size(); ++i) sum.partials[i] += next.partials[i];
-    }
-    for (std::size_t j = 0; j < bias_size; ++j) {
-      Floats leaves;
-      for (std::size_t b = 0; b < token_blocks; ++b) {
-        leaves.push_back(sum.partials[b * bias_size + j]);
-      }
-      sum.flat[256 + j] = oracle::tree_sum(leaves);
-    }
-    lanes.push_back(sum.flat);
-  }
-  Floats result;
-  for (index_t i = 0; i < 384; ++i) {
-    Floats leaves;
-    for (const Floats& lane : lanes) leaves.push_back(lane[static_cast<std::size_t>(i)]);
-    result.push_back(is_gap(i) ? 0.0f : oracle::tree_sum(leaves));
-  }
-  return result;
-}
-
-// What the layers do with one microbatch: begin or go on, last layer first, and say at once what is
-// ready, since its memory may serve the next parameter. Gaps are not theirs.
-void add_microbatch(const ParameterSet& parameters, const Microbatch& data, bool is_first,
-                    const std::function<void(const Parameter&, index_t)>& ready) {
-  const Parameter& bias = *parameters.all()[1];
-  for (std::size_t i = 0; i < data.partials.size(); ++i) {
-    float& sum = bias.partials[i / bias_size * static_cast<std::size_t>(bias.partial_stride) +
-                               i % bias_size];
-    sum = is_first ? data.partials[i] : sum + data.partials[i];
-  }
-  const Parameter& matrix = *parameters.all()[0];
-  float* flat = matrix.gradient;
-  for (index_t i = 0; i < 256; ++i) {
-    const float value = data.flat[static_cast<std::size_t>(i)];
-    if (!is_gap(i)) flat[i] = is_first ? value : flat[i] + value;
-  }
-  for (index_t s = matrix.spec.owned().begin; s < matrix.spec.owned().end; ++s) ready(matrix, s);
-}
+constexpr index_t counts[] = {1, 2, 3, 4, 5, 6, 8, 12};
+constexpr index_t all_bytes = index_t{1} << 40;
+constexpr index_t num_steps = 2;
 
 // The most bytes of gradients that folding `lanes` takes: a full one for each node before a lane
 // and for the lane, but room for the largest parameter alone where a lane of one microbatch merges
 // at once.
-index_t most_bytes(Range lanes, index_t num_lanes, index_t per_lane) {
-  constexpr index_t flat = 384, largest = 256;
+index_t most_bytes(const GridRank& rank) {
+  const Range lanes = rank.sync->lanes();
+  const index_t flat = rank.parameters.flat_elements();
   index_t most = 0, before = 0;
   for (index_t lane = lanes.begin; lane < lanes.end; ++lane) {
-    const auto after =
-        static_cast<index_t>(reduce_tree::maximal_nodes({lanes.begin, lane + 1}, num_lanes).size());
-    const bool merges = after <= before;
-    most = std::max(most, before * flat + (merges && per_lane == 1 ? largest : flat));
+    const auto after = static_cast<index_t>(
+        reduce_tree::maximal_nodes({lanes.begin, lane + 1}, rank.run.lanes).size());
+    const bool shares = after <= before && rank.run.per_lane == 1;
+    most = std::max(most, before * flat + (shares ? rank.parameters.shared_elements() : flat));
     before = after;
   }
   return most * index_t{sizeof(float)};
 }
 
-struct Run {
-  index_t num_lanes;
-  int dp;
-  index_t per_lane;
-  Order order = Order::tree;
-  bool hostile = true;
-};
+void expect(bool condition, const std::string& message) {
+  if (!condition) throw std::runtime_error(message);
+}
 
-constexpr index_t num_steps = 2;
-
-// Each rank's gradient of each step.
-std::vector<std::vector<Floats>> run(const Run& what) {
-  std::vector<std::vector<Floats>> results(static_cast<std::size_t>(what.dp));
-  run_ranks(what.dp, [&](Transport& transport) {
-    std::vector<int> members(static_cast<std::size_t>(what.dp));
-    std::iota(members.begin(), members.end(), 0);
-    Context context(1, {.num_token_blocks = token_blocks});
-    Communicator dp(transport, nullptr, "dp", 1, members);
-    ParameterSet parameters;
-    add_parameters(parameters);
-    parameters.allocate(context);
-    GradSync sync(parameters, dp, what.num_lanes, what.per_lane, what.order);
-    const auto held = context.arena.in_use(MemoryKind::gradients);
+// Steps of one grid; what differs from `expected`, by rank.
+std::vector<std::string> differences(const GridRun& run, const std::vector<NamedFloats>& expected) {
+  return results_of_grid<std::string>(run, [&](GridRank& rank) {
+    const Arena& arena = rank.context.arena;
+    const auto held = arena.in_use(MemoryKind::gradients);
+    rank.dp().verify_calls(run.shuffle != 0);
+    std::string difference;
     for (index_t step = 0; step < num_steps; ++step) {
-      for (index_t lane = sync.lanes().begin; lane < sync.lanes().end; ++lane) {
-        sync.begin_lane(context, lane);
-        for (index_t m = 0; m < what.per_lane; ++m) {
-          add_microbatch(parameters, Microbatch(step, lane, m, what.hostile), m == 0,
-                         [&](const Parameter& parameter, index_t shard) {
-                           if (m + 1 == what.per_lane) sync.ready(context, parameter, shard);
-                         });
-        }
-        sync.end_lane(context);
-      }
-      sync.finish(context);
-      const float* flat = parameters.all()[0]->gradient;
-      results[static_cast<std::size_t>(transport.rank())].emplace_back(flat, flat + 384);
-      sync.release();
-      if (context.arena.in_use(MemoryKind::gradients) != held) {
-        throw std::runtime_error("gradients are still held");
-      }
+      rank.sum_gradients(step);
+      if (difference.empty())
+        difference = gradient_difference(rank, expected[static_cast<std::size_t>(step)]);
+      rank.sync->release();
+      expect(arena.in_use(MemoryKind::gradients) == held, "gradients are still held");
     }
-    const auto most = static_cast<index_t>(
-        context.arena.peak().by_kind[static_cast<std::size_t>(MemoryKind::gradients)] - held);
-    if (most != most_bytes(sync.lanes(), what.num_lanes, what.per_lane)) {
-      throw std::runtime_error(std::to_string(most) + " bytes of gradients at once");
-    }
+    const auto peak = arena.peak().by_kind[static_cast<std::size_t>(MemoryKind::gradients)];
+    expect(static_cast<index_t>(peak - held) == most_bytes(rank),
+           std::to_string(peak - held) + " bytes of gradients at once");
+    return difference;
   });
-  return results;
+}
+
+// The largest difference of an owned gradient from `expected`.
+double deviation(const GridRank& rank, const NamedFloats& expected) {
+  double largest = 0.0;
+  for (const auto& p : rank.parameters.all()) {
+    Floats local(static_cast<std::size_t>(p->spec.local_elements()), 0.0f);
+    scatter(p->spec, expected.at(p->name), local.data());
+    rank.sync->owned().for_each_in(
+        {p->offset, p->offset + p->spec.local_elements()}, [&](Range flat, index_t) {
+          for (index_t i = flat.begin - p->offset; i < flat.end - p->offset; ++i) {
+            const auto sum = static_cast<double>(local[static_cast<std::size_t>(i)]);
+            largest = std::max(largest, std::abs(static_cast<double>(p->gradient[i]) - sum));
+          }
+        });
+  }
+  return largest;
+}
+
+void check(const GridRun& run) {
+  // What is expected does not depend on the layout.
+  static std::map<std::tuple<index_t, index_t, index_t>, std::vector<NamedFloats>> expected;
+  auto& of_plan = expected[{run.shards, run.lanes, run.per_lane}];
+  for (index_t step = 0; of_plan.size() < num_steps; ++step)
+    of_plan.push_back(expected_gradients(run, step));
+  INFO(run.text());
+  for (const std::string& difference : differences(run, of_plan)) REQUIRE(difference == "");
 }
 
 }  // namespace
 
-TEST_CASE("the step's gradient does not depend on dp", "[grad_sync]") {
-  constexpr index_t counts[] = {1, 2, 3, 4, 5, 6, 8, 12};
-  for (const index_t num_lanes : counts) {
-    for (const index_t per_lane : {1, 3}) {
-      std::vector<Floats> expected;
-      for (index_t step = 0; step < num_steps; ++step) {
-        expected.push_back(expected_gradient(step, num_lanes, per_lane));
-      }
-      for (const index_t dp : counts) {
-        if (dp > num_lanes) continue;
-        INFO("R = " << num_lanes << ", dp = " << dp << ", m = " << per_lane);
-        for (const auto& of_rank : run({num_lanes, static_cast<int>(dp), per_lane})) {
-          for (std::size_t step = 0; step < expected.size(); ++step) {
-            REQUIRE(bit_difference(of_rank[step], expected[step]) == "");
+TEST_CASE("the step's gradient does not depend on dp, ZeRO or buckets", "[grad_sync]") {
+  for (const index_t lanes : counts) {
+    for (const index_t dp : counts) {
+      if (dp > lanes) continue;
+      for (const index_t per_lane : {1, 3}) {
+        for (const index_t zero : {0, 1}) {
+          for (const index_t bytes : {index_t{1024}, index_t{5000}, all_bytes}) {
+            check({.lanes = lanes,
+                   .per_lane = per_lane,
+                   .dp = static_cast<int>(dp),
+                   .zero = zero,
+                   .bucket_bytes = bytes});
           }
         }
       }
@@ -179,21 +112,79 @@ TEST_CASE("the step's gradient does not depend on dp", "[grad_sync]") {
   }
 }
 
-TEST_CASE("fast mode: one lane a rank, any order, close to the sum", "[grad_sync]") {
-  for (const int dp : {1, 2, 3, 5, 8}) {
-    const auto results = run({dp, dp, 1, Order::any, false});
-    for (std::size_t i = 0; i < 256; ++i) {
-      if (is_gap(static_cast<index_t>(i))) continue;
-      double sum = 0.0, magnitude = 0.0;
-      for (index_t lane = 0; lane < dp; ++lane) {
-        const auto value = static_cast<double>(Microbatch(0, lane, 0, false).flat[i]);
-        sum += value;
-        magnitude += std::abs(value);
+TEST_CASE("pieces may become ready in any order, another one on each rank", "[grad_sync]") {
+  for (const int dp : {2, 3, 4}) {
+    for (const std::uint64_t shuffle : {1, 2, 3}) {
+      for (const index_t zero : {0, 1}) {
+        for (const index_t per_lane : {1, 2}) {
+          check({.lanes = 6,
+                 .per_lane = per_lane,
+                 .dp = dp,
+                 .zero = zero,
+                 .bucket_bytes = 5000,
+                 .shuffle = shuffle});
+        }
       }
-      // dp - 1 additions in some order, each rounded relative to at most the sum of magnitudes.
-      for (const auto& of_rank : results) {
-        REQUIRE(std::abs(static_cast<double>(of_rank[0][i]) - sum) <= dp * 0x1p-24 * magnitude);
-        REQUIRE(bit_difference<float>({of_rank[0][i]}, {results[0][0][i]}) == "");
+    }
+  }
+}
+
+TEST_CASE("token blocks divided over tp give the sums of all together", "[grad_sync]") {
+  for (const index_t shards : {4, 6}) {
+    for (const int tp : {1, 2, 3, 4}) {
+      for (const int dp : {1, 2}) {
+        for (const bool sequence_parallel : {false, true}) {
+          for (const index_t per_lane : {1, 2}) {
+            check({.shards = shards,
+                   .lanes = 3,
+                   .per_lane = per_lane,
+                   .tp = tp,
+                   .dp = dp,
+                   .zero = dp - 1,
+                   .sequence_parallel = sequence_parallel});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("token blocks of all parameters take one message a lane", "[grad_sync]") {
+  run_grid({.lanes = 2, .tp = 2, .sequence_parallel = true}, [](GridRank& rank) {
+    rank.sum_gradients(0);
+    // Two blocks a rank are one node of norm.gain and norm.bias with their gaps, 1152 + 128
+    // elements: half of it to the other rank to be summed, half of the sum back.
+    const std::uint64_t per_lane = (1152 + 128) * sizeof(float);
+    expect(rank.tp().bytes_sent() == 2 * per_lane,
+           std::to_string(rank.tp().bytes_sent()) + " bytes sent over tp");
+    rank.sync->release();
+  });
+}
+
+TEST_CASE("fast mode: one lane and one token block a rank, any order, close to the sum",
+          "[grad_sync]") {
+  for (const int dp : {1, 2, 3, 5}) {
+    for (const index_t zero : {0, 1}) {
+      for (const int tp : {1, 2}) {
+        const GridRun run{.shards = tp,
+                          .lanes = dp,
+                          .order = Order::any,
+                          .hostile = false,
+                          .tp = tp,
+                          .dp = dp,
+                          .zero = zero,
+                          .sequence_parallel = tp > 1};
+        const NamedFloats expected = expected_gradients(run, 0);
+        INFO(run.text());
+        const auto worst = results_of_grid<double>(run, [&](GridRank& rank) {
+          rank.sum_gradients(0);
+          const double largest = deviation(rank, expected);
+          rank.sync->release();
+          return largest;
+        });
+        // Two orders of n - 1 additions, each rounded relative to a sum of at most n.
+        const int n = dp * tp;
+        for (const double difference : worst) REQUIRE(difference <= 2 * n * n * 0x1p-24);
       }
     }
   }

@@ -1,0 +1,108 @@
+#include "apps/assemble.hpp"
+
+#include "io/cifar10.hpp"
+#include "layers/mlp_classifier.hpp"
+#include "layers/vit_classifier.hpp"
+#include "parallel/pipeline/generators.hpp"
+#include "parallel/pipeline/lower.hpp"
+
+namespace weft {
+
+Order order_of_sums(const Plan& plan) { return plan.is_exact() ? Order::tree : Order::any; }
+
+std::vector<MeshAxis> mesh_axes(const Plan& plan) {
+  return {{"tp", static_cast<int>(plan.layout.tp)},
+          {"dp", static_cast<int>(plan.layout.dp)},
+          {"pp", static_cast<int>(plan.layout.pp)}};
+}
+
+WaitOptions wait_options(const Plan& plan) {
+  return {.deadline = std::chrono::milliseconds(
+              static_cast<std::chrono::milliseconds::rep>(plan.comm.timeout_s * 1e3))};
+}
+
+Numerics numerics_of(const Plan& plan) {
+  return {.num_pieces = plan.num_pieces(),
+          .num_token_blocks = plan.num_token_blocks(),
+          .seed = plan.numerics.seed};
+}
+
+TokenBlocks token_blocks_of(const Plan& plan) {
+  return {.count = plan.num_token_blocks(), .sequence_parallel = plan.layout.sequence_parallel};
+}
+
+namespace {
+
+index_t padded_classes(const Plan& plan) {
+  return round_up(Cifar10::num_classes, plan.numerics.shards);
+}
+
+MlpSpec mlp_of(const Plan& plan) {
+  return {.input_features = Cifar10::image_bytes,
+          .layers = plan.model.layers,
+          .hidden = plan.model.hidden,
+          .feed_forward = plan.feed_forward(),
+          .dropout = static_cast<float>(plan.model.dropout),
+          .num_classes = Cifar10::num_classes,
+          .padded_classes = padded_classes(plan)};
+}
+
+VitSpec vit_of(const Plan& plan) {
+  const SampleShape image = sample_shape(plan.task);
+  return {.patches = {.channels = image.channels, .side = image.side, .patch = plan.model.patch},
+          .layers = plan.model.layers,
+          .hidden = plan.model.hidden,
+          .heads = plan.model.heads,
+          .feed_forward = plan.feed_forward(),
+          .dropout = static_cast<float>(plan.model.dropout),
+          .num_classes = Cifar10::num_classes,
+          .padded_classes = padded_classes(plan)};
+}
+
+}  // namespace
+
+StageModel make_model(const Plan& plan, index_t pp_rank, ParameterSet& parameters,
+                      TensorParallel& tp) {
+  const StagePart part{.blocks = plan.blocks_of_stage(pp_rank),
+                       .is_first = pp_rank == 0,
+                       .is_last = pp_rank + 1 == plan.layout.pp};
+  if (plan.is_vit()) return make_vit_classifier(vit_of(plan), part, parameters, tp);
+  return make_mlp_classifier(mlp_of(plan), part, parameters, tp);
+}
+
+GradSyncOptions grad_sync_options(const Plan& plan) {
+  return {.num_lanes = plan.num_lanes(),
+          .microbatches_per_lane = plan.microbatches_per_lane(),
+          .order = order_of_sums(plan),
+          .zero = plan.layout.zero,
+          .bucket_bytes = plan.comm.bucket_bytes};
+}
+
+std::unique_ptr<Optimizer> make_optimizer(Context& context, const OptimizerPlan& plan,
+                                          const FlatRanges& owned) {
+  if (plan.kind == "sgd") {
+    return make_sgd(context, {.momentum = plan.momentum, .weight_decay = plan.weight_decay}, owned);
+  }
+  return make_adamw(context,
+                    {.beta1 = plan.beta1,
+                     .beta2 = plan.beta2,
+                     .eps = plan.eps,
+                     .weight_decay = plan.weight_decay},
+                    owned);
+}
+
+LearningRate learning_rate_of(const Plan& plan) {
+  const SchedulePlan& schedule = plan.optimizer.schedule;
+  return {.peak = plan.optimizer.lr,
+          .cosine = schedule.kind == "cosine",
+          .warmup_steps = schedule.warmup_steps,
+          .num_steps = plan.num_steps(),
+          .final_fraction = schedule.final_fraction};
+}
+
+pipeline::Schedule training_schedule(const Plan& plan, index_t dp_rank) {
+  return pipeline::lower(pipeline::make_schedule(
+      plan.layout.schedule, static_cast<int>(plan.layout.pp), plan.microbatches_of(dp_rank)));
+}
+
+}  // namespace weft

@@ -1,0 +1,77 @@
+#include "core/kernels/tokens.hpp"
+
+namespace weft::kernels {
+
+namespace {
+
+// Columns that one parallel index sums side by side.
+constexpr index_t columns = 64;
+
+// The features `features` of one token whose sample's pixels begin at `pixels`, in runs of
+// neighbours: pixels of one row of the patch.
+KOKKOS_INLINE_FUNCTION void take_patch(const float* pixels, const PatchShape& shape, index_t token,
+                                       Range features, float* out) {
+  const index_t p = shape.patch, per_side = shape.side / p;
+  const index_t top = token / per_side * p, left = token % per_side * p;
+  for (index_t f = features.begin; f < features.end;) {
+    const index_t channel = f / (p * p), y = f / p % p, x = f % p;
+    const index_t to_row_end = p - x, to_end = features.end - f;
+    const index_t run = to_row_end < to_end ? to_row_end : to_end;
+    const float* from = pixels + (channel * shape.side + top + y) * shape.side + left + x;
+    for (index_t i = 0; i < run; ++i) out[i] = from[i];
+    f += run;
+    out += run;
+  }
+}
+
+}  // namespace
+
+void take_patches(Context& context, const float* pixels, const PatchShape& shape,
+                  index_t num_samples, Range features, float* out) {
+  const index_t tokens = shape.tokens(), num_pixels = shape.pixels();
+  context.device.parallel_for(
+      "weft/take_patches", num_samples * tokens, KOKKOS_LAMBDA(index_t row) {
+        take_patch(pixels + row / tokens * num_pixels, shape, row % tokens, features,
+                   out + row * features.size());
+      });
+}
+
+void add_positions(Context& context, const float* x, const float* position, Range rows,
+                   index_t tokens, index_t n, float* y) {
+  context.device.parallel_for(
+      "weft/add_positions", rows.size(), KOKKOS_LAMBDA(index_t r) {
+        const float* added = position + (rows.begin + r) % tokens * n;
+        for (index_t j = 0; j < n; ++j) y[r * n + j] = x[r * n + j] + added[j];
+      });
+}
+
+void mean_tokens(Context& context, const float* x, index_t num_samples, index_t tokens, index_t n,
+                 float* y) {
+  const index_t groups = (n + columns - 1) / columns;
+  const float inverse = 1.0f / static_cast<float>(tokens);
+  context.device.parallel_for(
+      "weft/mean_tokens", num_samples * groups, KOKKOS_LAMBDA(index_t i) {
+        const index_t sample = i / groups;
+        const index_t first = i % groups * columns;
+        const index_t width = n - first < columns ? n - first : columns;
+        const float* row = x + sample * tokens * n + first;
+        float sums[columns];
+        for (index_t j = 0; j < width; ++j) sums[j] = row[j];
+        for (index_t token = 1; token < tokens; ++token) {
+          for (index_t j = 0; j < width; ++j) sums[j] += row[token * n + j];
+        }
+        for (index_t j = 0; j < width; ++j) y[sample * n + first + j] = sums[j] * inverse;
+      });
+}
+
+void mean_tokens_backward(Context& context, const float* dy, Range rows, index_t tokens, index_t n,
+                          float* dx) {
+  const float inverse = 1.0f / static_cast<float>(tokens);
+  context.device.parallel_for(
+      "weft/mean_tokens_backward", rows.size(), KOKKOS_LAMBDA(index_t r) {
+        const float* from = dy + (rows.begin + r) / tokens * n;
+        for (index_t j = 0; j < n; ++j) dx[r * n + j] = from[j] * inverse;
+      });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,55 @@
+#include "layers/attention.hpp"
+
+#include <cassert>
+
+namespace weft {
+
+Attention::Attention(TensorParallel& tp, index_t tokens, index_t heads, index_t head_dim)
+    : tp_(tp), tokens_(tokens), heads_(heads), head_dim_(head_dim) {
+  assert(heads % tp.num_pieces() == 0);
+}
+
+kernels::AttentionShape Attention::piece_shape(index_t num_rows) const {
+  return {num_rows / tokens_, tokens_, heads_ / tp_.num_pieces(), head_dim_};
+}
+
+Activation Attention::forward(Context& context, const Activation& x, Saved& saved, const Pass&) {
+  const index_t t = x.num_rows();
+  Activation y = Activation::cut(context, tp_, t, heads_ * head_dim_);
+  // Two numbers for each row of scores, as the kernel lays them out.
+  Activation row_softmax = Activation::cut(context, tp_, t, 2 * heads_);
+  for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
+    kernels::attention(context, piece_shape(t), x.piece(s), y.piece(s), row_softmax.piece(s));
+  }
+  saved.kept = {x, y, row_softmax};
+  return y;
+}
+
+Activation Attention::backward_input(Context& context, const Activation& dy, Saved& saved,
+                                     const Pass&) {
+  const Activation& x = saved.kept[0];
+  const Activation& y = saved.kept[1];
+  const Activation& row_softmax = saved.kept[2];
+  Activation dx = x.like(context);
+  for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
+    kernels::attention_backward(context, piece_shape(x.num_rows()), x.piece(s), y.piece(s),
+                                row_softmax.piece(s), dy.piece(s), dx.piece(s));
+  }
+  saved.kept.clear();
+  return dx;
+}
+
+// Scores and their product with v: 2 x 2 tokens^2 head_dim of each head and sample. Backward makes
+// the scores once more, which is the price of not keeping them and no work of the model. y counts
+// as the next layer's input.
+Cost Attention::cost(index_t num_rows) const {
+  const index_t my_heads = heads_ / tp_.num_pieces() * tp_.owned().size();
+  return {4.0 * static_cast<double>(num_rows * tokens_ * my_heads * head_dim_),
+          num_rows * my_heads * (3 * head_dim_ + 2) * index_t{sizeof(float)}};
+}
+
+std::vector<kernels::GemmCall> Attention::products(index_t num_rows) const {
+  return kernels::attention_products(piece_shape(num_rows));
+}
+
+}  // namespace weft

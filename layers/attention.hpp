@@ -1,0 +1,36 @@
+// Multi-head self-attention between its two linears: heads are cut over tp, and each rank computes
+// its own heads of all rows, so nothing crosses the axis here. softmax(q k^T / sqrt(d)) v; no mask,
+// no dropout of probabilities.
+#pragma once
+
+#include "core/kernels/attention.hpp"
+#include "layers/layer.hpp"
+
+namespace weft {
+
+class Attention final : public Layer {
+ public:
+  // `heads` is a multiple of tp's pieces: a piece is whole heads. `tp` must outlive the layer.
+  Attention(TensorParallel& tp, index_t tokens, index_t heads, index_t head_dim);
+
+  // x: [t, 3 heads x head_dim] in pieces, head by head q, k and v (core/kernels/attention.hpp).
+  // y: [t, heads x head_dim] in pieces.
+  Activation forward(Context& context, const Activation& x, Saved& saved,
+                     const Pass& pass) override;
+  Activation backward_input(Context& context, const Activation& dy, Saved& saved,
+                            const Pass& pass) override;
+  void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
+  Cost cost(index_t num_rows) const override;
+  std::vector<kernels::GemmCall> products(index_t num_rows) const override;
+
+ private:
+  // What a piece computes of `num_rows` rows.
+  kernels::AttentionShape piece_shape(index_t num_rows) const;
+
+  TensorParallel& tp_;
+  index_t tokens_;
+  index_t heads_;
+  index_t head_dim_;
+};
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// The mean over a sample's tokens: [samples x tokens, h] -> [samples, h], on every tp rank alike.
+#pragma once
+
+#include <string>
+
+#include "layers/layer.hpp"
+
+namespace weft {
+
+class MeanPool final : public Layer {
+ public:
+  // `tp` must outlive the layer.
+  MeanPool(std::string name, TensorParallel& tp, index_t tokens, index_t num_features)
+      : name_(std::move(name)), tp_(tp), tokens_(tokens), num_features_(num_features) {}
+
+  // y: all samples on each rank, also with sequence parallel: there are few.
+  Activation forward(Context& context, const Activation& x, Saved& saved,
+                     const Pass& pass) override;
+  Activation backward_input(Context& context, const Activation& dy, Saved& saved,
+                            const Pass& pass) override;
+  void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
+  Cost cost(index_t num_rows) const override;
+  index_t rows_after(index_t num_rows) const override { return num_rows / tokens_; }
+
+ private:
+  std::string name_;
+  TensorParallel& tp_;
+  index_t tokens_;
+  index_t num_features_;
+};
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+#include "layers/position_embedding.hpp"
+
+#include "core/kernels/reduce.hpp"
+#include "core/kernels/tokens.hpp"
+
+namespace weft {
+
+PositionEmbedding::PositionEmbedding(const std::string& name, ParameterSet& parameters,
+                                     TensorParallel& tp, index_t tokens, index_t num_features)
+    : name_(name),
+      tp_(tp),
+      tokens_(tokens),
+      num_features_(num_features),
+      position_(parameters.add(name, ShardSpec::replicated({tokens, num_features}),
+                               {.uniform_bound = initial_bound}, GradientRows::all)) {
+  position_.decays = false;
+}
+
+Activation PositionEmbedding::forward(Context& context, const Activation& x, Saved&, const Pass&) {
+  Activation y = x.like(context);
+  kernels::add_positions(context, x.data.data(), position_.value, x.rows.mine, tokens_,
+                         num_features_, y.data.data());
+  return y;
+}
+
+Activation PositionEmbedding::backward_input(Context& context, const Activation& dy, Saved& saved,
+                                             const Pass&) {
+  Activation dy_th{
+      dy.spec, Rows::all(dy.num_rows()),
+      tp_.gather_rows(context, name_ + ".backward_input.gather", dy.data, dy.rows, num_features_)};
+  saved.kept = {dy_th};
+  return dy_th;
+}
+
+// dposition[token] = sum over samples of dy, in sequence (EXACT 3.6): all ranks have all rows and
+// do the same, so that no position is summed in parts. A sample is one row of tokens x h.
+void PositionEmbedding::backward_weight(Context& context, Saved& saved, const Pass& pass,
+                                        const GradientReady& ready) {
+  const Activation& dy_th = saved.kept[0];
+  kernels::sum_rows(context, dy_th.data.data(), dy_th.num_rows() / tokens_, tokens_ * num_features_,
+                    position_.gradient, !pass.first_of_lane);
+  ready(position_, 0);
+}
+
+Cost PositionEmbedding::cost(index_t num_rows) const {
+  return {static_cast<double>(num_rows * num_features_), 0};
+}
+
+}  // namespace weft
