@@ -10,7 +10,9 @@ namespace weft {
 // Poll `num_spins` times at full speed, then give the core away `num_yields` times, then sleep with
 // naps that double from `first_nap` to `longest_nap`.
 struct WaitOptions {
-  int num_spins = 200;
+  // Few: where a peer waits for this core each spin delays it, and where none does a yield returns
+  // at once.
+  int num_spins = 20;
   int num_yields = 200;
   std::chrono::microseconds first_nap{20};
   std::chrono::microseconds longest_nap{500};

@@ -7,6 +7,7 @@
 //   wait rank_program TRANSPORT abort      rank 1 ends the run; the others wait for a message
 //   rank_program TRANSPORT dropped    transfers are dropped before they are done
 //   rank_program TRANSPORT busy       all ranks say so and then call nothing for a minute
+//   rank_program TRANSPORT chatty     all ranks say so and then exchange messages without end
 #include <signal.h>
 #include <unistd.h>
 
@@ -109,12 +110,14 @@ void check_abort(Session& session, std::string_view name) {
   comm.barrier();
 }
 
-void be_busy(Session& session, std::string_view name) {
+// Until a test kills one of the ranks.
+void run_on(Session& session, std::string_view name, std::string_view what) {
   const auto transport = make_transport(name, session);
   Communicator comm(*transport, nullptr, "world", 0, all_ranks(*transport));
   comm.barrier();
-  if (session.rank() == 0) std::fprintf(stderr, "all are busy\n");
-  std::this_thread::sleep_for(std::chrono::seconds(60));
+  if (session.rank() == 0) std::fprintf(stderr, "all are %s\n", std::string(what).c_str());
+  if (what == "busy") std::this_thread::sleep_for(std::chrono::seconds(60));
+  while (what == "chatty") comm.barrier();
 }
 
 // A receive that has met nothing, and messages too long to be sent before they are asked for.
@@ -140,7 +143,7 @@ void run(Session& session, std::string_view name, std::string_view what) {
   if (what == "battery") return run_battery_of(session, name);
   if (what == "stopped") return check_stopped(session, name);
   if (what == "abort") return check_abort(session, name);
-  if (what == "busy") return be_busy(session, name);
+  if (what == "busy" || what == "chatty") return run_on(session, name, what);
   if (what == "dropped") return check_dropped(session, name);
   throw std::runtime_error("what is '" + std::string(what) + "'?");
 }
