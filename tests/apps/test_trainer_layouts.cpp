@@ -74,7 +74,7 @@ TEST_CASE("one hash for every layout, S = R = 4", "[trainer]") {
   const Plan plan = layout_plan(4);
   REQUIRE(plan.steps_per_epoch() == 3);
   const std::vector<Layout> layouts{{2, 1}, {3, 1}, {4, 1}, {1, 2}, {1, 3}, {1, 4},
-                                    {2, 2}, {3, 2}, {2, 3}, {4, 3}, {3, 4}, {2, 2, 1, "dp,tp"}};
+                                    {2, 2}, {3, 2}, {2, 3}, {4, 3}, {3, 4}, {2, 2, 1, "dp,tp,pp"}};
   check_layouts(plan, layouts);
 }
 
