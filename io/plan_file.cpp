@@ -32,15 +32,26 @@ struct Entry {
   Place place;
 };
 
+// A list of numbers; integers where all of them are.
+std::optional<KeyValue> list_value(const toml::array& array) {
+  std::vector<index_t> integers;
+  std::vector<double> numbers;
+  for (const toml::node& node : array) {
+    if (!node.is_number()) return std::nullopt;
+    if (node.is_integer()) integers.push_back(*node.value<std::int64_t>());
+    numbers.push_back(*node.value<double>());
+  }
+  if (integers.size() == numbers.size()) return KeyValue(std::move(integers));
+  return KeyValue(std::move(numbers));
+}
+
 std::optional<KeyValue> key_value(const toml::node& node) {
   if (const auto* value = node.as_string()) return KeyValue(value->get());
   if (const auto* value = node.as_boolean()) return KeyValue(value->get());
   if (const auto* value = node.as_integer()) return KeyValue(index_t{value->get()});
   if (const auto* value = node.as_floating_point()) return KeyValue(value->get());
-  const toml::array* array = node.as_array();
-  if (array == nullptr || array->size() != 2) return std::nullopt;
-  if (!array->get(0)->is_number() || !array->get(1)->is_number()) return std::nullopt;
-  return KeyValue(std::pair(*array->get(0)->value<double>(), *array->get(1)->value<double>()));
+  if (const toml::array* array = node.as_array()) return list_value(*array);
+  return std::nullopt;
 }
 
 std::string found_text(const toml::node& node) {
@@ -118,7 +129,7 @@ class PlanReader {
   void forget(const std::string& name);
 
   void assign_entries(Plan& plan);
-  void report_missing();
+  void report_missing(const Plan& plan);
   void report_faults(const Plan& plan, std::optional<index_t> num_ranks);
   void report_unused(const Plan& plan);
   Place place_of_key(const PlanFault& fault) const;
@@ -236,9 +247,10 @@ void PlanReader::assign_entries(Plan& plan) {
   }
 }
 
-void PlanReader::report_missing() {
+void PlanReader::report_missing(const Plan& plan) {
   for (const PlanKey& key : plan_keys()) {
     if (!key.required || entries_.contains(key.name) || broken_.contains(key.name)) continue;
+    if (!is_used(key, plan) || broken_.contains(key.user_key)) continue;
     broken_.insert(key.name);
     add_fault({.text = file_}, fmt::format("{}: missing; expected {}, such as {}", key.name,
                                            expected_text(key), key.example));
@@ -292,7 +304,7 @@ Plan PlanReader::finish(std::optional<index_t> num_ranks) {
   Plan plan;
   plan.name = std::filesystem::path(file_).stem().string();
   assign_entries(plan);
-  report_missing();
+  report_missing(plan);
   report_faults(plan, num_ranks);
   report_unused(plan);
   if (!faults_.empty()) throw_faults();

@@ -1,9 +1,22 @@
 #include "parallel/plan/plan.hpp"
 
+#include <numeric>
+
 #include "parallel/plan/plan_keys.hpp"
 #include "parallel/plan/plan_rules.hpp"
 
 namespace weft {
+
+index_t Plan::tokens_per_sample() const {
+  if (!is_vit()) return 1;
+  const index_t patches = sample_shape(task).side / model.patch;  // along one side
+  return patches * patches;
+}
+
+index_t Plan::features_per_token() const {
+  const SampleShape sample = sample_shape(task);
+  return is_vit() ? sample.channels * model.patch * model.patch : sample.features();
+}
 
 index_t Plan::steps_per_epoch() const {
   const index_t padded = batch.last == LastBatch::pad ? batch.global - 1 : 0;
@@ -14,12 +27,40 @@ index_t Plan::num_steps() const {
   return run.steps ? *run.steps : run.epochs.value_or(0) * steps_per_epoch();
 }
 
-index_t Plan::world_rank(index_t tp_rank, index_t dp_rank) const {
-  return layout.order == "dp,tp" ? dp_rank + layout.dp * tp_rank : tp_rank + layout.tp * dp_rank;
+Range Plan::token_blocks_of(index_t tp_rank) const {
+  if (!layout.sequence_parallel) return {0, num_token_blocks()};
+  return part_of(tp_rank, layout.tp, num_token_blocks());
+}
+
+Range Plan::rows_of(index_t tp_rank) const {
+  const Range blocks = token_blocks_of(tp_rank);
+  const auto first_row = [&](index_t block) {
+    return part_of(block, num_token_blocks(), rows_per_microbatch()).begin;
+  };
+  return {first_row(blocks.begin), first_row(blocks.end)};
+}
+
+Range Plan::blocks_of_stage(index_t pp_rank) const {
+  if (layout.stages.empty()) return part_of(pp_rank, layout.pp, model.layers);
+  const auto first = layout.stages.begin();
+  const index_t begin = std::accumulate(first, first + pp_rank, index_t{0});
+  return {begin, begin + first[pp_rank]};
+}
+
+index_t Plan::world_rank(index_t tp_rank, index_t dp_rank, index_t pp_rank) const {
+  // Axis names have two letters, so they stand at 0, 3 and 6; the last one is the slowest.
+  index_t rank = 0;
+  for (const std::size_t at : {6, 3, 0}) {
+    const std::string axis = layout.order.substr(at, 2);
+    if (axis == "tp") rank = rank * layout.tp + tp_rank;
+    if (axis == "dp") rank = rank * layout.dp + dp_rank;
+    if (axis == "pp") rank = rank * layout.pp + pp_rank;
+  }
+  return rank;
 }
 
 SampleShape sample_shape(const TaskPlan& task) {
-  if (task.dataset == "cifar10") return {.features = 3 * 32 * 32, .classes = 10};
+  if (task.dataset == "cifar10") return {.channels = 3, .side = 32, .classes = 10};
   return {};
 }
 

@@ -25,9 +25,11 @@ struct TaskPlan {
 };
 
 struct ModelPlan {
-  std::string kind = "mlp";
-  index_t layers = 0;
+  std::string kind = "mlp";  // mlp, vit
+  index_t layers = 0;        // blocks
   index_t hidden = 0;
+  index_t heads = 0;  // vit; 0: not given
+  index_t patch = 4;  // vit: pixels of a square patch's side
   index_t mlp_ratio = 4;
   double dropout = 0.0;
   friend bool operator==(const ModelPlan&, const ModelPlan&) = default;
@@ -84,13 +86,20 @@ struct EvalPlan {
 struct LayoutPlan {
   index_t tp = 1;
   index_t dp = 1;
+  index_t pp = 1;
+  index_t zero = 0;               // 1: each dp rank keeps a slice of the optimizer's state
+  std::string schedule = "1f1b";  // of the pipeline: gpipe, 1f1b
+  bool sequence_parallel = false;
+  std::vector<index_t> stages;  // blocks of each stage; empty: even
   index_t threads = 1;
-  std::string order = "tp,dp";  // fastest first
+  std::string order = "tp,dp,pp";  // fastest first
   friend bool operator==(const LayoutPlan&, const LayoutPlan&) = default;
 };
 
 struct CommPlan {
-  std::string transport = "auto";  // auto, mpi, local
+  std::string transport = "auto";           // auto, ucx, mpi, local
+  index_t bucket_bytes = index_t{4} << 20;  // of gradients, sent while earlier layers compute
+  double timeout_s = 600.0;                 // longest wait for a peer
   friend bool operator==(const CommPlan&, const CommPlan&) = default;
 };
 
@@ -107,15 +116,23 @@ struct Plan {
   CommPlan comm;
   friend bool operator==(const Plan&, const Plan&) = default;
 
-  index_t num_ranks() const { return layout.tp * layout.dp; }
+  index_t num_ranks() const { return layout.tp * layout.dp * layout.pp; }
+  bool is_exact() const { return numerics.mode == NumericsMode::exact; }
+  bool is_vit() const { return model.kind == "vit"; }
   index_t feed_forward() const { return model.hidden * model.mlp_ratio; }
+  // Rows of the residual stream that one sample has, and one microbatch.
+  index_t tokens_per_sample() const;
+  index_t rows_per_microbatch() const { return batch.micro * tokens_per_sample(); }
+  // Input features of one such row: all of an image, or those of a patch.
+  index_t features_per_token() const;
   // Pieces of every tensor-parallel dim, and lanes: of the plan in exact mode; in fast mode one per
   // rank, so that each rank makes one partial and nothing is folded by the tree's rules.
-  index_t num_pieces() const {
-    return numerics.mode == NumericsMode::exact ? numerics.shards : layout.tp;
-  }
-  index_t num_lanes() const {
-    return numerics.mode == NumericsMode::exact ? numerics.lanes : layout.dp;
+  index_t num_pieces() const { return is_exact() ? numerics.shards : layout.tp; }
+  index_t num_lanes() const { return is_exact() ? numerics.lanes : layout.dp; }
+  // Parts in which the rows of a microbatch are summed and, with sequence parallel, cut over tp.
+  index_t num_token_blocks() const {
+    if (is_exact()) return numerics.shards;
+    return layout.sequence_parallel ? layout.tp : 1;
   }
   index_t microbatches_per_lane() const { return batch.global / (batch.micro * num_lanes()); }
   // Optimizer steps of one pass over the training split: whole global batches (drop), or all
@@ -127,14 +144,26 @@ struct Plan {
   // What a rank of the grid owns, by the range rule.
   Range pieces_of(index_t tp_rank) const { return part_of(tp_rank, layout.tp, num_pieces()); }
   Range lanes_of(index_t dp_rank) const { return part_of(dp_rank, layout.dp, num_lanes()); }
+  index_t microbatches_of(index_t dp_rank) const {
+    return lanes_of(dp_rank).size() * microbatches_per_lane();
+  }
+  // The token blocks that a tp rank sums, and the rows of a microbatch that it works on between
+  // crossings: its own with sequence parallel, else all.
+  Range token_blocks_of(index_t tp_rank) const;
+  Range rows_of(index_t tp_rank) const;
+  // The blocks of the model on a pipeline stage. The first stage also has what comes before the
+  // blocks, the last one what comes after them and the loss.
+  Range blocks_of_stage(index_t pp_rank) const;
   // The rank at a place of the grid, as `layout.order` lays it out.
-  index_t world_rank(index_t tp_rank, index_t dp_rank) const;
+  index_t world_rank(index_t tp_rank, index_t dp_rank, index_t pp_rank) const;
 };
 
-// What one sample of a data set looks like to a model.
+// What one sample of a data set looks like to a model: square images.
 struct SampleShape {
-  index_t features = 0;
+  index_t channels = 0;
+  index_t side = 0;  // pixels
   index_t classes = 0;
+  index_t features() const { return channels * side * side; }
 };
 SampleShape sample_shape(const TaskPlan& task);
 
@@ -158,7 +187,7 @@ struct PlanFault {
 std::vector<PlanFault> validate(const Plan& plan, std::optional<index_t> num_ranks);
 
 // What is legal but costs time or surprises: imbalance, trees that move more bytes than a ring,
-// narrow pieces, a warm-up that outlasts the run. For a plan without faults.
+// narrow pieces, long pipeline bubbles, a warm-up that outlasts the run. For a plan without faults.
 std::vector<PlanFault> warnings(const Plan& plan);
 
 }  // namespace weft

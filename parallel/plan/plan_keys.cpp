@@ -26,12 +26,15 @@ constexpr IntegerRange counts{1, count_limit};
 // A piece of the input layer holds one feature at least; lanes and ranks stay countable.
 constexpr IntegerRange pieces{1, 3072};
 constexpr IntegerRange lanes{1, 4096};
+constexpr IntegerRange blocks{1, 1024};
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr NumberRange positive{0, infinity, true, true};
 constexpr NumberRange not_negative{0, infinity, false, true};
 constexpr NumberRange below_one{0, 1, false, true};
 constexpr NumberRange fraction{0, 1};
+// Eleven days: longer waits are not meant.
+constexpr NumberRange timeout{0, 1e6, true};
 
 using Keys = std::vector<PlanKey>;
 
@@ -60,27 +63,28 @@ void add_task(Keys& keys) {
 }
 
 void add_model(Keys& keys) {
-  keys.push_back({.name = "model.kind",
-                  .field = &field_at<&Plan::model, &ModelPlan::kind>,
-                  .legal = Choices{{"mlp"}, {"vit", "text_encoder", "gpt", "resnet"}}});
-  keys.push_back({.name = "model.layers",
-                  .field = &field_at<&Plan::model, &ModelPlan::layers>,
-                  .legal = IntegerRange{1, 1024},
-                  .example = "2",
-                  .required = true});
-  keys.push_back({.name = "model.hidden",
-                  .field = &field_at<&Plan::model, &ModelPlan::hidden>,
-                  .legal = IntegerRange{1, hidden_limit},
-                  .example = "192",
-                  .required = true});
-  keys.push_back({.name = "model.mlp_ratio",
-                  .field = &field_at<&Plan::model, &ModelPlan::mlp_ratio>,
-                  .legal = IntegerRange{1, 64},
-                  .example = "4"});
-  keys.push_back({.name = "model.dropout",
-                  .field = &field_at<&Plan::model, &ModelPlan::dropout>,
-                  .legal = below_one,
-                  .example = "0.1"});
+  const auto add = [&](const char* name, PlanField field, Legal legal, const char* example) {
+    keys.push_back({.name = name, .field = field, .legal = std::move(legal), .example = example});
+  };
+  const auto used_by_vit = [&] {
+    keys.back().user_key = "model.kind";
+    keys.back().user_value = "vit";
+  };
+  add("model.kind", &field_at<&Plan::model, &ModelPlan::kind>,
+      Choices{{"mlp", "vit"}, {"text_encoder", "gpt", "resnet"}}, "");
+  add("model.layers", &field_at<&Plan::model, &ModelPlan::layers>, blocks, "2");
+  keys.back().required = true;
+  add("model.hidden", &field_at<&Plan::model, &ModelPlan::hidden>, IntegerRange{1, hidden_limit},
+      "192");
+  keys.back().required = true;
+  add("model.heads", &field_at<&Plan::model, &ModelPlan::heads>, IntegerRange{1, hidden_limit},
+      "8");
+  keys.back().required = true;
+  used_by_vit();
+  add("model.patch", &field_at<&Plan::model, &ModelPlan::patch>, IntegerRange{1, 32}, "4");
+  used_by_vit();
+  add("model.mlp_ratio", &field_at<&Plan::model, &ModelPlan::mlp_ratio>, IntegerRange{1, 64}, "4");
+  add("model.dropout", &field_at<&Plan::model, &ModelPlan::dropout>, below_one, "0.1");
 }
 
 void add_batch_and_numerics(Keys& keys) {
@@ -156,7 +160,7 @@ void add_optimizer(Keys& keys) {
   used_where("optimizer.schedule.kind", "cosine");
 }
 
-void add_run_and_layout(Keys& keys) {
+void add_run(Keys& keys) {
   keys.push_back({.name = "run.steps",
                   .field = &field_at<&Plan::run, &RunPlan::steps>,
                   .legal = counts,
@@ -169,29 +173,32 @@ void add_run_and_layout(Keys& keys) {
                   .field = &field_at<&Plan::eval, &EvalPlan::every_epochs>,
                   .legal = IntegerRange{0, count_limit},
                   .example = "1"});
-  keys.push_back({.name = "layout.tp",
-                  .field = &field_at<&Plan::layout, &LayoutPlan::tp>,
-                  .legal = pieces,
-                  .example = "1",
-                  .scope = KeyScope::layout});
-  keys.push_back({.name = "layout.dp",
-                  .field = &field_at<&Plan::layout, &LayoutPlan::dp>,
-                  .legal = lanes,
-                  .example = "1",
-                  .scope = KeyScope::layout});
-  keys.push_back({.name = "layout.threads",
-                  .field = &field_at<&Plan::layout, &LayoutPlan::threads>,
-                  .legal = IntegerRange{1, 1024},
-                  .example = "1",
-                  .scope = KeyScope::layout});
-  keys.push_back({.name = "layout.order",
-                  .field = &field_at<&Plan::layout, &LayoutPlan::order>,
-                  .legal = Choices{{"tp,dp", "dp,tp"}, {"tp,dp,pp"}},
-                  .scope = KeyScope::layout});
-  keys.push_back({.name = "comm.transport",
-                  .field = &field_at<&Plan::comm, &CommPlan::transport>,
-                  .legal = Choices{{"auto", "ucx", "mpi", "local"}, {"shm", "nccl"}},
-                  .scope = KeyScope::layout});
+}
+
+void add_layout(Keys& keys) {
+  const auto add = [&](const char* name, PlanField field, Legal legal, const char* example) {
+    keys.push_back({.name = name,
+                    .field = field,
+                    .legal = std::move(legal),
+                    .example = example,
+                    .scope = KeyScope::layout});
+  };
+  add("layout.tp", &field_at<&Plan::layout, &LayoutPlan::tp>, pieces, "1");
+  add("layout.dp", &field_at<&Plan::layout, &LayoutPlan::dp>, lanes, "1");
+  add("layout.pp", &field_at<&Plan::layout, &LayoutPlan::pp>, blocks, "1");
+  add("layout.zero", &field_at<&Plan::layout, &LayoutPlan::zero>, IntegerRange{0, 1, 3}, "1");
+  add("layout.schedule", &field_at<&Plan::layout, &LayoutPlan::schedule>,
+      Choices{{"1f1b", "gpipe"}, {"interleaved", "zero_bubble"}}, "");
+  add("layout.sequence_parallel", &field_at<&Plan::layout, &LayoutPlan::sequence_parallel>, {},
+      "true");
+  add("layout.stages", &field_at<&Plan::layout, &LayoutPlan::stages>, blocks, "[3, 3]");
+  add("layout.threads", &field_at<&Plan::layout, &LayoutPlan::threads>, IntegerRange{1, 1024}, "1");
+  add("layout.order", &field_at<&Plan::layout, &LayoutPlan::order>,
+      Choices{{"tp,dp,pp", "tp,pp,dp", "dp,tp,pp", "dp,pp,tp", "pp,tp,dp", "pp,dp,tp"}}, "");
+  add("comm.transport", &field_at<&Plan::comm, &CommPlan::transport>,
+      Choices{{"auto", "ucx", "mpi", "local"}, {"shm", "nccl"}}, "");
+  add("comm.bucket_bytes", &field_at<&Plan::comm, &CommPlan::bucket_bytes>, counts, "4194304");
+  add("comm.timeout_s", &field_at<&Plan::comm, &CommPlan::timeout_s>, timeout, "600.0");
 }
 
 Keys make_keys() {
@@ -201,7 +208,8 @@ Keys make_keys() {
   add_model(keys);
   add_batch_and_numerics(keys);
   add_optimizer(keys);
-  add_run_and_layout(keys);
+  add_run(keys);
+  add_layout(keys);
   return keys;
 }
 
@@ -220,11 +228,8 @@ const PlanKey* find_key(std::string_view name) {
 }
 
 const std::vector<std::string>& later_keys() {
-  static const std::vector<std::string> keys = {
-      "task.target",   "model.heads",      "model.kv_heads",    "model.patch",
-      "layout.pp",     "layout.zero",      "layout.schedule",   "layout.sequence_parallel",
-      "layout.stages", "layout.recompute", "comm.bucket_bytes", "comm.timeout_s",
-      "checkpoint"};
+  static const std::vector<std::string> keys = {"task.target", "model.kv_heads", "layout.recompute",
+                                                "checkpoint"};
   return keys;
 }
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -22,10 +21,13 @@ struct NumberPair {
 };
 
 // Where a key's value lives in a Plan; the alternative is also its type.
-using PlanField =
-    std::variant<std::string& (*)(Plan&), bool& (*)(Plan&), index_t& (*)(Plan&),
-                 std::optional<index_t>& (*)(Plan&), std::uint64_t& (*)(Plan&), double& (*)(Plan&),
-                 NumberPair, NumericsMode& (*)(Plan&), LastBatch& (*)(Plan&)>;
+using PlanField = std::variant<std::string& (*)(Plan&), bool& (*)(Plan&), index_t& (*)(Plan&),
+                               std::optional<index_t>& (*)(Plan&), std::uint64_t& (*)(Plan&),
+                               double& (*)(Plan&), NumberPair, std::vector<index_t>& (*)(Plan&),
+                               NumericsMode& (*)(Plan&), LastBatch& (*)(Plan&)>;
+
+// How an empty list of integers is written: cut by the range rule.
+inline constexpr std::string_view even_word = "even";
 
 struct Choices {
   std::vector<std::string> now;         // legal in this version
@@ -34,6 +36,7 @@ struct Choices {
 struct IntegerRange {
   index_t least;
   index_t most;
+  index_t later_most = most;  // above `most`, up to here: values of features that are not built yet
 };
 // Ends belong to the range unless open; an infinite end is always open.
 struct NumberRange {
@@ -52,7 +55,7 @@ struct PlanKey {
   PlanField field;
   Legal legal = {};
   std::string example = {};  // a legal value, as TOML
-  bool required = false;
+  bool required = false;     // where the plan uses the key
   KeyScope scope = KeyScope::result;
   // The key means something only where `user_key` has the value `user_value`; empty: always.
   std::string user_key = {};
@@ -67,7 +70,8 @@ const PlanKey* find_key(std::string_view name);  // nullptr: no such key
 const std::vector<std::string>& later_keys();
 
 // A value as it comes from a file or a command line, before its type is checked.
-using KeyValue = std::variant<std::string, bool, index_t, double, std::pair<double, double>>;
+using KeyValue = std::variant<std::string, bool, index_t, double, std::vector<index_t>,
+                              std::vector<double>>;  // numbers that are not all integers
 
 // Puts `value` into the plan. False where the type does not fit, or where an enumeration or an
 // unsigned integer cannot hold it; ranges are checked by validate().
@@ -77,6 +81,7 @@ bool assign(const PlanKey& key, Plan& plan, const KeyValue& value);
 std::string value_text(const PlanKey& key, const Plan& plan);
 std::string toml_string(std::string_view text);  // as a TOML string
 std::string number_text(double value);           // as a TOML float, shortest that reads back
+std::string list_text(const std::vector<index_t>& list);  // [1, 2, 3], or "even"
 
 // What the key expects: "an integer from 1 to 64".
 std::string expected_text(const PlanKey& key);
@@ -95,7 +100,7 @@ PlanFault make_fault(std::string key, const std::string& expected, const std::st
 // "batch.global = 64 or 128, or batch.micro = 25".
 std::string fixes_text(const std::vector<PlanFix>& fixes);
 
-// The check of each key by itself: legal value, and used where it is not the default.
+// The check of each key by itself: legal value, and not given where it is not used.
 std::vector<PlanFault> check_keys(const Plan& plan);
 
 }  // namespace weft

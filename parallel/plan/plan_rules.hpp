@@ -10,20 +10,41 @@
 
 namespace weft::plan_rules {
 
-// The feed-forward width is a multiple of the number of pieces.
+// MLP: the feed-forward width is a multiple of the number of pieces. (ViT: follows from heads.)
 bool pieces_fit(const Plan& plan);
+
+// ViT: heads divide hidden and are a multiple of the number of pieces.
+bool heads_fit(const Plan& plan);
+
+// ViT: patches tile the image.
+bool patch_fits(const Plan& plan);
+
+// Each piece of the first layer has one input feature at least.
+bool input_fits(const Plan& plan);
+
+// All that asks for a number of pieces.
+bool shards_fit(const Plan& plan);
 
 // tp <= shards, dp <= lanes. In fast mode pieces and lanes follow the layout, so both always hold.
 bool tp_fits(const Plan& plan);
 bool dp_fits(const Plan& plan);
+
+// Each stage has one block at least.
+bool pp_fits(const Plan& plan);
+
+// A list of stages has one entry for each stage and adds up to the blocks. Where pp does not fit,
+// that fault comes first.
+bool stages_fit(const Plan& plan);
 
 // global = micro x microbatches per lane x lanes, in whole numbers.
 bool batch_divides(const Plan& plan);
 
 // An epoch has one step at least.
 bool batch_fits_split(const Plan& plan);
+index_t most_global(const Plan& plan);  // the largest global batch that the split allows
 
-// The plan can run on its layout, all that does not depend on the layout being as it is.
+// The plan can run on its numbers of ranks, all that does not depend on the layout being as it is.
+// A list of stages counts as even: advice on a layout may change it too.
 bool layout_fits(const Plan& plan);
 
 // The faults of all rules whose keys are not among those of `known_faults`.

@@ -1,7 +1,10 @@
 // Advice on legal plans: what costs time or will surprise. Nothing in here stops a run.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "parallel/plan/memory_model.hpp"
+#include <algorithm>
+
+#include "parallel/plan/balance.hpp"
 #include "parallel/plan/nearest.hpp"
 #include "parallel/plan/plan.hpp"
 
@@ -15,6 +18,9 @@ using Warnings = std::vector<PlanFault>;
 // (EXACT section 6).
 constexpr index_t narrow_piece = 96;
 
+// A pipeline that waits longer than this part of a step.
+constexpr double long_bubble = 0.2;
+
 struct Axis {
   const char* key;  // layout.tp
   index_t size;
@@ -22,25 +28,78 @@ struct Axis {
   index_t count;
 };
 
-void warn_of_imbalance(const Axis& axis, Warnings& found) {
-  if (axis.count % axis.size == 0) return;
-  std::string sizes;
-  for (const index_t share : shares(axis.size, axis.count)) {
-    sizes += fmt::format("{}{}", sizes.empty() ? "" : " ", share);
-  }
-  std::vector<PlanFix> fixes;
+// Lists longer than this help nobody.
+constexpr std::size_t longest_list = 32;
+
+std::string shares_text(const std::vector<index_t>& shares) {
+  if (shares.size() > longest_list) return "not all alike";
+  return fmt::format("{}", fmt::join(shares, " "));
+}
+
+// "layout.tp = 4 or 6": sizes of the axis near its own that divide its items.
+std::string balanced_sizes(const Axis& axis, std::vector<PlanFix>& fixes) {
   std::string nearest;
   const auto divides = [&](index_t size) { return axis.count % size == 0; };
   for (const index_t size : nearest_legal(axis.size, 1, axis.count, 1, divides)) {
     nearest += fmt::format("{}{}", nearest.empty() ? "" : " or ", size);
     fixes.push_back({{axis.key, fmt::format("{}", size)}});
   }
-  found.push_back({.key = axis.key,
-                   .message = fmt::format("{} {} on {} ranks are {} a rank: the largest share is "
-                                          "{:.2f} times the mean; balanced: {} = {}",
-                                          axis.count, axis.count_key, axis.size, sizes,
-                                          imbalance(axis.size, axis.count), axis.key, nearest),
+  return fmt::format("{} = {}", axis.key, nearest);
+}
+
+void warn_of_imbalance(const Axis& axis, Warnings& found) {
+  if (axis.count % axis.size == 0) return;
+  std::vector<PlanFix> fixes;
+  const std::string balanced = balanced_sizes(axis, fixes);
+  found.push_back(
+      {.key = axis.key,
+       .message = fmt::format("{} {} on {} ranks are {} a rank: the largest share is {:.2f} times "
+                              "the mean; balanced: {}",
+                              axis.count, axis.count_key, axis.size,
+                              shares_text(shares(axis.size, axis.count)),
+                              imbalance(axis.size, axis.count), balanced),
+       .fixes = std::move(fixes)});
+}
+
+// By the range rule or by hand; a list's nearest balanced form is the range rule's.
+void warn_of_uneven_stages(const Plan& plan, Warnings& found) {
+  const std::vector<index_t> sizes = stage_shares(plan);
+  if (imbalance(sizes) == 1.0) return;
+  const Axis axis{"layout.pp", plan.layout.pp, "model.layers", plan.model.layers};
+  std::vector<PlanFix> fixes;
+  std::string balanced;
+  if (axis.count % axis.size == 0) {
+    balanced = "layout.stages = \"even\"";
+    fixes.push_back({{"layout.stages", "\"even\""}});
+  } else {
+    // A list is for its own number of stages.
+    balanced = balanced_sizes(axis, fixes);
+    for (PlanFix& fix : fixes) {
+      if (!plan.layout.stages.empty()) fix.push_back({"layout.stages", "\"even\""});
+    }
+  }
+  found.push_back({.key = plan.layout.stages.empty() ? "layout.pp" : "layout.stages",
+                   .message = fmt::format(
+                       "{} blocks on {} stages are {} a stage: the largest share is {:.2f} "
+                       "times the mean; balanced: {}",
+                       axis.count, axis.size, shares_text(sizes), imbalance(sizes), balanced),
                    .fixes = std::move(fixes)});
+}
+
+void warn_of_bubble(const Plan& plan, Warnings& found) {
+  const index_t p = plan.layout.pp, m = pipeline_microbatches(plan);
+  if (ideal_bubble(p, m) <= long_bubble) return;
+  std::vector<PlanFix> fixes;
+  std::string message = fmt::format(
+      "{} stages with {} microbatch{} a step wait ({} - 1) / ({} + {} - 1) = {:.0f} % of it at "
+      "best",
+      p, m, m == 1 ? "" : "es", p, m, p, 100 * ideal_bubble(p, m));
+  index_t fewer = p - 1;
+  while (ideal_bubble(fewer, m) > long_bubble) --fewer;
+  message += fmt::format("; at most {:.0f} % with layout.pp <= {}", 100 * long_bubble, fewer);
+  PlanFix fix = {{"layout.pp", fmt::format("{}", fewer)}};
+  if (!plan.layout.stages.empty()) fix.push_back({"layout.stages", "\"even\""});
+  found.push_back({.key = "layout.pp", .message = std::move(message), .fixes = {std::move(fix)}});
 }
 
 void warn_of_tree(const Axis& axis, const TreeFactor& tree, Warnings& found) {
@@ -64,13 +123,34 @@ void warn_of_tree(const Axis& axis, const TreeFactor& tree, Warnings& found) {
 }
 
 void warn_of_narrow_pieces(const Plan& plan, Warnings& found) {
-  const index_t width = plan.feed_forward() / plan.num_pieces();
-  if (plan.num_pieces() == 1 || width >= narrow_piece) return;
+  const index_t pieces = plan.num_pieces();
+  const index_t feed_forward = plan.feed_forward() / pieces;
+  const index_t attention = plan.is_vit() ? plan.model.hidden / pieces : feed_forward;
+  if (pieces == 1 || std::min(feed_forward, attention) >= narrow_piece) return;
+  std::string widths;
+  if (attention < narrow_piece && plan.is_vit()) {
+    widths = fmt::format("attention's heads are {} wide", attention);
+  }
+  if (feed_forward < narrow_piece) {
+    widths += fmt::format("{}the feed-forward width are {} wide", widths.empty() ? "" : ", of ",
+                          feed_forward);
+  }
+  found.push_back({.key = "numerics.shards",
+                   .message = fmt::format("pieces of {}; below {} the price of computing piece by "
+                                          "piece passes 5 %",
+                                          widths, narrow_piece)});
+}
+
+void warn_of_uneven_rows(const Plan& plan, Warnings& found) {
+  if (!plan.layout.sequence_parallel || plan.layout.tp == 1) return;
+  const std::vector<index_t> rows = row_shares(plan);
+  if (imbalance(rows) == 1.0) return;
   found.push_back(
-      {.key = "numerics.shards",
-       .message = fmt::format("pieces of the feed-forward width are {} wide; below {} the price of "
-                              "computing piece by piece passes 5 %",
-                              width, narrow_piece)});
+      {.key = "layout.sequence_parallel",
+       .message = fmt::format("the {} rows of a microbatch, in {} token blocks, are {} rows on the "
+                              "{} tp ranks: the largest share is {:.2f} times the mean",
+                              plan.rows_per_microbatch(), plan.num_token_blocks(),
+                              shares_text(rows), plan.layout.tp, imbalance(rows))});
 }
 
 void warn_of_warmup(const Plan& plan, Warnings& found) {
@@ -86,7 +166,7 @@ void warn_of_warmup(const Plan& plan, Warnings& found) {
 
 std::vector<PlanFault> warnings(const Plan& plan) {
   Warnings found;
-  if (plan.numerics.mode == NumericsMode::exact) {
+  if (plan.is_exact()) {
     const Axis tp{"layout.tp", plan.layout.tp, "numerics.shards", plan.numerics.shards};
     const Axis dp{"layout.dp", plan.layout.dp, "numerics.lanes", plan.numerics.lanes};
     warn_of_imbalance(tp, found);
@@ -100,6 +180,9 @@ std::vector<PlanFault> warnings(const Plan& plan) {
                                 "numerics.shards and numerics.lanes are not used, and results "
                                 "depend on the layout"});
   }
+  warn_of_uneven_stages(plan, found);
+  warn_of_bubble(plan, found);
+  warn_of_uneven_rows(plan, found);
   warn_of_warmup(plan, found);
   return found;
 }

@@ -1,9 +1,11 @@
 // The report of `weft check`: exit codes, the figures in it, one JSON object on one line.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/check_command.hpp"
+#include "parallel/comm/transport_registry.hpp"
 #include "tests/parallel/plan/sample_plan.hpp"
 
 using namespace weft;
@@ -30,21 +32,117 @@ Plan eight_ranks() {
   return plan;
 }
 
+Plan vit_on_twelve_ranks() {
+  Plan plan = weft::testing::sample_vit();
+  plan.model.layers = 5;
+  plan.layout.tp = 2;
+  plan.layout.dp = 2;
+  plan.layout.pp = 3;
+  plan.layout.stages = {1, 3, 1};
+  plan.layout.zero = 1;
+  plan.layout.schedule = "gpipe";
+  plan.layout.sequence_parallel = true;
+  return plan;
+}
+
 }  // namespace
 
 TEST_CASE("a legal plan is explained") {
   const Output output = check(eight_ranks(), 8, false);
   CHECK(output.code == 0);
   CHECK(output.out.empty());
-  for (const char* part :
-       {"8 ranks = tp 4 x dp 2", "tp groups 0 1 2 3 | 4 5 6 7", "dp groups 0 4 | 1 5 | 2 6 | 3 7",
-        "128 = 16 rows x 2 microbatches x 4 lanes; each of 2 replicas computes lanes 0-1, 2-3: 64 "
-        "samples a step",
-        "an epoch of 45000 samples is 351 (72 samples dropped)",
-        "4 pieces on 4 ranks: 1 1 1 1 a rank"}) {
+  for (const char* part : {"8 ranks = tp 4 x dp 2 x pp 1", "tp groups 0 1 2 3 | 4 5 6 7",
+                           "dp groups 0 4 | 1 5 | 2 6 | 3 7",
+                           "128 = 16 samples x 2 microbatches x 4 lanes; each of 2 replicas "
+                           "computes lanes 0-1, 2-3: 64 "
+                           "samples a step",
+                           "an epoch of 45000 samples is 351 (72 samples dropped)",
+                           "4 pieces on 4 ranks: 1 1 1 1 a rank"}) {
     INFO(output.text);
     CHECK(output.text.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("a ViT on all three axes is explained, line by line") {
+  const Output output = check(vit_on_twelve_ranks(), 12, false);
+  CHECK(output.code == 0);
+  // Sizes by hand: qkv 144x48+144, proj 48x48+48, up 192x48+192, down 48x192+48, two norms: 28272 a
+  // block; patch 48x48+48 and positions 64x48; final norm 96 and head 490.
+  // The rank that holds most is on stage 1, with two of four pieces of each block: 2 x (qkv 1728 +
+  // 64 in place of 36, proj 576, up 2304 + 64 in place of 48, down 2304) + 6 vectors of 64 = 14464
+  // elements; 3 blocks are 169.5 KiB. Gradients: twice that and 2 token blocks of 18 vectors;
+  // optimizer: 22 of its 43 norm blocks, the last of them not full, in two moments.
+  CHECK(
+      output.text ==
+      "plan        sample: legal; exact mode, seed 1\n"
+      "model       vit of 5 blocks, hidden 48, feed-forward 192, 4 heads of 12, 64 tokens a "
+      "sample (patches of 4 x 4)\n"
+      "layout      12 ranks = tp 2 x dp 2 x pp 3, order tp,dp,pp (fastest first), 1 thread a "
+      "rank, transport auto\n"
+      "  tp groups 0 1 | 2 3 | 4 5 | 6 7 | 8 9 | 10 11 (one part of the model each)\n"
+      "  dp groups 0 2 | 1 3 | 4 6 | 5 7 | 8 10 | 9 11 (same parameters, other samples)\n"
+      "  pp groups 0 4 8 | 1 5 9 | 2 6 10 | 3 7 11 (the stages of one model)\n"
+      "batch       128 = 16 samples x 2 microbatches x 4 lanes; each of 2 replicas computes lanes "
+      "0-1, 2-3: 64 samples a step\n"
+      "steps       20 in all; an epoch of 45000 samples is 351 (72 samples dropped)\n"
+      "tp          4 pieces on 2 ranks: 2 2 a rank, largest / mean 1.00; tree P = 1.00, an "
+      "all-reduce moves 1.00 x a ring's bytes\n"
+      "  sequence parallel: 512 512 of 1024 rows of a microbatch a rank\n"
+      "dp          4 lanes on 2 ranks: 2 2 a rank, largest / mean 1.00; tree P = 1.00, an "
+      "all-reduce moves 1.00 x a ring's bytes\n"
+      "pp          5 blocks on 3 ranks: 1 3 1 a rank, largest / mean 1.80\n"
+      "  stage 0: block 0, 33696 parameters\n"
+      "  stage 1: blocks 1-3, 84816 parameters\n"
+      "  stage 2: block 4, 28858 parameters\n"
+      "schedule    gpipe, 4 microbatches through 3 stages; ideal bubble (3 - 1) / (4 + 3 - 1) = "
+      "33.3 %\n"
+      "parameters  147370 in all; a rank holds 42840 at most, 14572 at least\n"
+      "memory      688.5 KiB on the rank that needs most, activations not counted\n"
+      "  parameters 169.5 KiB, gradients 348.0 KiB (2 x the local model), optimizer 171.0 KiB "
+      "(ZeRO-1: about one of 2 slices)\n"
+      "sent        9.9 MiB a step and rank at most, about\n"
+      "  tp 9.0 MiB (rows, sequence parallel), dp 169.5 KiB (gradients out, parameters back), pp "
+      "768.0 KiB (stage boundaries), each on its busiest rank\n"
+      "warning     numerics.shards: pieces of attention's heads are 12 wide, of the feed-forward "
+      "width are 48 wide; below 96 the price of computing piece by piece passes 5 %\n"
+      "warning     layout.stages: 5 blocks on 3 stages are 1 3 1 a stage: the largest share is "
+      "1.80 times the mean; balanced: layout.pp = 1 or 5\n"
+      "warning     layout.pp: 3 stages with 4 microbatches a step wait (3 - 1) / (4 + 3 - 1) = 33 "
+      "% of it at best; at most 20 % with layout.pp <= 2\n");
+}
+
+TEST_CASE("JSON says all that the text says") {
+  const Output output = check(vit_on_twelve_ranks(), 12, true);
+  const auto json = nlohmann::json::parse(output.out);
+  CHECK(json["model"]["heads"] == 4);
+  CHECK(json["model"]["tokens_per_sample"] == 64);
+  CHECK(json["layout"]["pp"] == 3);
+  CHECK(json["layout"]["zero"] == 1);
+  CHECK(json["layout"]["stages"] == std::vector<index_t>{1, 3, 1});
+  CHECK(json["tp"]["rows"] == std::vector<index_t>{512, 512});
+  CHECK(json["pp"]["groups"][1] == std::vector<index_t>{1, 5, 9});
+  CHECK(json["pp"]["shares"] == std::vector<index_t>{1, 3, 1});
+  CHECK(json["pipeline"]["microbatches"] == 4);
+  CHECK(json["pipeline"]["ideal_bubble"].get<double>() == Approx(1.0 / 3));
+  CHECK(json["pipeline"]["stages"][1]["first_block"] == 1);
+  CHECK(json["pipeline"]["stages"][1]["parameters"] == 84816);
+  CHECK(json["bytes_sent_per_step"]["pp"]["max"] == 768 * 1024);
+  CHECK(json["bytes_sent_per_step"]["pp"]["min"] == 384 * 1024);
+  CHECK(json["warnings"].size() == 3);
+  CHECK(json["warnings"][2]["fixes"][0]["layout.pp"] == "2");
+}
+
+TEST_CASE("a transport that is not built in is said before the run says it") {
+  Plan plan = sample_plan();
+  plan.comm.transport = "ucx";
+  const std::vector<std::string> built_in = built_in_transports();
+  const bool has_ucx = std::find(built_in.begin(), built_in.end(), "ucx") != built_in.end();
+  const Output output = check(plan, 1, false);
+  CHECK(output.code == 0);
+  CHECK((output.text.find("comm.transport: this build does not have ucx, only ") ==
+         std::string::npos) == has_ucx);
+  plan.comm.transport = "local";
+  CHECK(check(plan, 1, false).text.find("comm.transport") == std::string::npos);
 }
 
 TEST_CASE("JSON is one object on one line") {
@@ -83,4 +181,5 @@ TEST_CASE("a grid too large to list is still reported") {
   const Output output = check(plan, std::nullopt, false);
   CHECK(output.code == 0);
   CHECK(output.text.find("tp groups") == std::string::npos);
+  CHECK(nlohmann::json::parse(check(plan, std::nullopt, true).out)["tp"]["groups"].is_null());
 }

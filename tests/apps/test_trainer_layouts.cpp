@@ -22,7 +22,7 @@ const SmallData& data() {
 struct Layout {
   index_t tp, dp;
   index_t threads = 1;
-  std::string order = "tp,dp";
+  std::string order = "tp,dp,pp";
 };
 
 Plan with_layout(Plan plan, const Layout& layout) {

@@ -102,7 +102,30 @@ TEST_CASE("a batch that does not divide, a width that does not fit, a key of a l
   const std::string end = four_ranks + small_run() + " --data " + data();
   require_message(plan + end + " --set batch.global=100", 2, {"batch.global", "100", "128"});
   require_message(plan + end + " --set numerics.shards=5", 2, {"numerics.shards", "5", "768"});
-  require_message(plan + end + " --set layout.pp=2", 2, {"layout.pp", "not in this version"});
+  require_message(plan + end + " --set layout.recompute=true", 2,
+                  {"layout.recompute", "not in this version"});
+  require_message(plan + end + " --set layout.zero=2", 2, {"layout.zero", "not in this version"});
+}
+
+TEST_CASE("stages that the model does not have, and a list of them that does not add up") {
+  const std::string end = small_run() + " --data " + data();
+  require_message(plan + end + " --set layout.pp=4", 2, {"layout.pp", "model.layers 2", "found 4"});
+  const std::string stages = " --set layout.dp=2 --set layout.pp=2 --set layout.stages=";
+  require_message(plan + end + stages + "'[1, 2]'", 2,
+                  {"layout.stages", "[1, 2]", "the sum 3", "= 2", "[1, 1]"});
+  require_message(plan + end + stages + "'[2]'", 2, {"layout.stages", "1 number", "2 numbers"});
+  require_message(plan + end + stages + "evn", 2, {"layout.stages", "evn", "even"});
+}
+
+TEST_CASE("heads against shards and width, keys of another kind of model") {
+  const std::string vit = WEFT_PLANS "/cifar10-vit.toml";
+  const std::string end = four_ranks + small_run() + " --data " + data();
+  require_message(vit + end + " --set model.heads=6", 2,
+                  {"numerics.shards", "1, 2, 3 or 6", "found 4", "model.heads = 4 or 8"});
+  require_message(vit + end + " --set model.heads=5", 2,
+                  {"model.heads", "divisor of model.hidden 192", "found 5"});
+  require_message(vit + end + " --set model.patch=5", 2, {"model.patch", "32", "4 or 8"});
+  require_message(plan + end + " --set model.heads=8", 2, {"model.heads", "\"mlp\"", "remove it"});
 }
 
 TEST_CASE("more ranks than the plan can use, and another number than the layout's product") {

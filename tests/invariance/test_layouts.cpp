@@ -94,7 +94,7 @@ TEST_CASE("one result on every layout of 12 shards and 12 lanes", "[synthetic]")
 TEST_CASE("rank order and threads are layout", "[synthetic]") {
   require_one_result(twelve + synthetic_data(), {{1, 1, ""},
                                                  {3, 2, ""},
-                                                 {3, 2, "--set layout.order=dp,tp"},
+                                                 {3, 2, "--set layout.order=dp,tp,pp"},
                                                  {2, 2, "--set layout.threads=2"},
                                                  {1, 1, "--set layout.threads=3"}});
 }

@@ -30,7 +30,7 @@ struct Stage {
     for (const auto& p : parameters.all()) {
       scatter(p->spec, initial_of(p->name, p->spec.global().num_elements()), p->value);
     }
-    optimizer = make_adamw(rank.context, parameters, what.adamw);
+    optimizer = make_adamw(rank.context, what.adamw, everything_of(parameters));
   }
 };
 

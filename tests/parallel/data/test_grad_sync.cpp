@@ -130,7 +130,7 @@ TEST_CASE("pieces may become ready in any order, another one on each rank", "[gr
 }
 
 TEST_CASE("token blocks divided over tp give the sums of all together", "[grad_sync]") {
-  for (const index_t shards : {4, 6}) {
+  for (const index_t shards : {4, 6, 8}) {
     for (const int tp : {1, 2, 3, 4}) {
       for (const int dp : {1, 2}) {
         for (const bool sequence_parallel : {false, true}) {

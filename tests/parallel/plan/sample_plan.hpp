@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "parallel/plan/plan_keys.hpp"
 
@@ -21,11 +22,24 @@ inline Plan sample_plan() {
   return plan;
 }
 
-// The value of a fix, which is TOML, without a TOML library: strings, integers, numbers and pairs.
+// The same as a ViT: 64 tokens, 4 heads of 12.
+inline Plan sample_vit() {
+  Plan plan = sample_plan();
+  plan.model.kind = "vit";
+  plan.model.heads = 4;
+  return plan;
+}
+
+// The value of a fix, which is TOML, without a TOML library: strings, integers, numbers and lists.
 inline KeyValue value_of(const std::string& text) {
   if (text.front() == '"') return text.substr(1, text.size() - 2);
   if (text.front() == '[') {
-    return std::pair(std::stod(text.substr(1)), std::stod(text.substr(text.find(',') + 1)));
+    std::vector<double> numbers;
+    for (std::size_t at = 0; at != std::string::npos; at = text.find(',', at + 1)) {
+      numbers.push_back(std::stod(text.substr(at + 1)));
+    }
+    if (text.find_first_of(".e") != std::string::npos) return numbers;
+    return std::vector<index_t>(numbers.begin(), numbers.end());
   }
   if (text.find_first_of(".e") != std::string::npos) return std::stod(text);
   return index_t{std::stoll(text)};

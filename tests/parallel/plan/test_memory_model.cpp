@@ -1,11 +1,15 @@
-// Counts by hand, P against the figures of the specification of exact mode, and sums over ranks.
+// Parameters and bytes by hand, and sums over ranks and stages.
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
+
+#include <cstdlib>
 
 #include "parallel/plan/memory_model.hpp"
 #include "tests/parallel/plan/sample_plan.hpp"
 
 using namespace weft;
 using weft::testing::sample_plan;
+using weft::testing::sample_vit;
 
 TEST_CASE("parameters of a small model, by hand") {
   Plan plan = sample_plan();
@@ -20,6 +24,64 @@ TEST_CASE("parameters of a small model, by hand") {
   // The quickstart: 192*3072+192 + 2*(384 + 768*192+768 + 192*768+192) + 384 + 1930.
   plan.model = {.kind = "mlp", .layers = 2, .hidden = 192};
   CHECK(num_parameters(plan) == 590016 + 2 * 296256 + 384 + 1930);
+}
+
+TEST_CASE("parameters of a small ViT, by hand") {
+  Plan plan = sample_vit();
+  plan.model.layers = 1;
+  plan.model.hidden = 4;
+  plan.model.heads = 4;
+  plan.model.patch = 8;
+  plan.model.mlp_ratio = 2;
+  // patch 4*192+4, position 16*4; block norm1 8, qkv 12*4+12, proj 4*4+4, norm2 8, up 8*4+8, down
+  // 4*8+4; final norm 8; head 10*4+10
+  const index_t input = 772 + 64, block = 8 + 60 + 20 + 8 + 40 + 36, output = 8 + 50;
+  CHECK(num_parameters(plan) == input + block + output);
+  plan.model.layers = 3;
+  CHECK(num_parameters(plan) == input + 3 * block + output);
+
+  // Names, shapes and cuts as another program sees them.
+  plan.model.layers = 1;
+  std::string text;
+  for (const ParameterShape& shape : parameter_shapes(plan)) {
+    text += fmt::format("{} {} {}{}\n", shape.name, shape.global.text(), shape.dim,
+                        shape.by_token_blocks ? " blocks" : "");
+  }
+  CHECK(text ==
+        "patch.weight [4, 192] 1\npatch.bias [4] -1 blocks\nposition [16, 4] -1\n"
+        "block.0.norm1.gain [4] -1 blocks\nblock.0.norm1.bias [4] -1 blocks\n"
+        "block.0.qkv.weight [12, 4] 0\nblock.0.qkv.bias [12] 0\n"
+        "block.0.proj.weight [4, 4] 1\nblock.0.proj.bias [4] -1 blocks\n"
+        "block.0.norm2.gain [4] -1 blocks\nblock.0.norm2.bias [4] -1 blocks\n"
+        "block.0.up.weight [8, 4] 0\nblock.0.up.bias [8] 0\n"
+        "block.0.down.weight [4, 8] 1\nblock.0.down.bias [4] -1 blocks\n"
+        "final_norm.gain [4] -1 blocks\nfinal_norm.bias [4] -1 blocks\n"
+        "head.weight [10, 4] 0\nhead.bias [10] 0\n");
+}
+
+TEST_CASE("the stages one after the other are the model") {
+  for (Plan plan : {sample_plan(), sample_vit()}) {
+    plan.model.layers = 5;
+    const auto whole = parameter_shapes(plan);
+    for (index_t pp = 1; pp <= 5; ++pp) {
+      plan.layout.pp = pp;
+      if (pp == 3) plan.layout.stages = {1, 3, 1};
+      if (pp != 3) plan.layout.stages.clear();
+      std::size_t next = 0;
+      index_t sum = 0;
+      for (index_t stage = 0; stage < pp; ++stage) {
+        for (const ParameterShape& shape : parameter_shapes(plan, stage)) {
+          REQUIRE(next < whole.size());
+          CHECK(shape.name == whole[next].name);
+          CHECK(shape.global == whole[next].global);
+          ++next;
+        }
+        sum += stage_parameters(plan, stage);
+      }
+      CHECK(next == whole.size());
+      CHECK(sum == num_parameters(plan));
+    }
+  }
 }
 
 TEST_CASE("what one of two tp ranks holds, by hand") {
@@ -74,6 +136,62 @@ TEST_CASE("bytes by kind") {
   CHECK(rank_memory(plan, 0, 0).optimizer_bytes == 4 * n);
 }
 
+TEST_CASE("with sequence parallel a rank accumulates its own token blocks alone") {
+  Plan plan = sample_vit();
+  plan.numerics.shards = 4;
+  plan.model.heads = 4;
+  plan.layout.tp = 3;  // 1 1 2 blocks
+  const index_t whole = rank_memory(plan, 2, 0).gradient_bytes;
+  // patch bias, four norms' gain and bias and two biases a block, final norm; not the positions.
+  const index_t row = 4 * 64 * (1 + plan.model.layers * (2 + 1 + 2 + 1) + 2);
+  plan.layout.sequence_parallel = true;
+  CHECK(whole - rank_memory(plan, 2, 0).gradient_bytes == 2 * row);
+  CHECK(rank_memory(plan, 0, 0).gradient_bytes ==
+        3 * rank_memory(plan, 0, 0).parameter_bytes + row);
+}
+
+TEST_CASE("a stage holds its own parameters") {
+  Plan plan = sample_vit();
+  plan.model.layers = 3;
+  plan.layout.pp = 3;
+  const index_t block = rank_memory(plan, 0, 0, 1).parameter_bytes;
+  // qkv 144x48+144, proj 48x48, up 192x48+192, down 48x192, in 4 pieces each a multiple of 64
+  // elements; six vectors of 48 in 64.
+  CHECK(block == 4 * (4 * (1728 + 64 + 576 + 2304 + 64 + 2304) + 6 * 64));
+  // patch 48x48, its bias, positions 64x48.
+  CHECK(rank_memory(plan, 0, 0, 0).parameter_bytes == block + 4 * (4 * 576 + 64 + 64 * 48));
+  // final norm 2x64, head 12x48 in 4 pieces of 3 rows (144, so 192), and 4 pieces of bias.
+  CHECK(rank_memory(plan, 0, 0, 2).parameter_bytes == block + 4 * (128 + 4 * 192 + 4 * 64));
+}
+
+TEST_CASE("ZeRO-1 cuts the optimizer's state over dp on norm blocks") {
+  Plan plan = sample_vit();
+  plan.layout.dp = 3;
+  const index_t stored = local_parameters(plan, 0).stored;
+  CHECK(optimizer_elements(plan, 0, 1, 0) == stored);
+  const RankMemory without = rank_memory(plan, 0, 1);
+  plan.layout.zero = 1;
+  index_t sum = 0;
+  for (index_t rank = 0; rank < 3; ++rank) {
+    const index_t mine = optimizer_elements(plan, 0, rank, 0);
+    if (rank < 2) CHECK(mine % 1024 == 0);
+    CHECK(std::abs(mine - stored / 3) <= 1024);
+    CHECK(rank_memory(plan, 0, rank).optimizer_bytes == 8 * mine);
+    sum += mine;
+  }
+  CHECK(sum == stored);
+  CHECK(rank_memory(plan, 0, 1).gradient_bytes == without.gradient_bytes);
+  // More ranks than norm blocks: some keep nothing.
+  plan = sample_plan();
+  plan.model.hidden = 1;
+  plan.numerics.shards = 1;
+  plan.numerics.lanes = plan.layout.dp = 16;
+  plan.layout.zero = 1;
+  sum = 0;
+  for (index_t rank = 0; rank < 16; ++rank) sum += optimizer_elements(plan, 0, rank, 0);
+  CHECK(sum == local_parameters(plan, 0).stored);
+}
+
 TEST_CASE("a lane of one microbatch needs no copy of its own where it merges at once") {
   Plan plan = sample_plan();
   plan.batch.micro *= 2;
@@ -86,83 +204,4 @@ TEST_CASE("a lane of one microbatch needs no copy of its own where it merges at 
       plan.numerics.shards * round_up(plan.model.hidden, 64) * (1 + 3 * plan.model.layers + 2);
   CHECK(rank_memory(plan, 0, 0).gradient_bytes ==
         4 * (2 * n + accumulators + plan.model.hidden * 3072));
-}
-
-TEST_CASE("bytes sent for gradients") {
-  Plan plan = sample_plan();
-  const index_t bytes = 4 * local_parameters(plan, 0).stored;
-  CHECK(gradient_bytes_sent(plan, 0, 0) == 0);
-  plan.layout.dp = 2;  // P = 1: (1+1) * 1/2
-  CHECK(gradient_bytes_sent(plan, 0, 0) == bytes);
-  plan.layout.dp = 4;  // (1+1) * 3/4
-  CHECK(gradient_bytes_sent(plan, 0, 0) == bytes * 3 / 2);
-  plan.numerics.lanes = 12;
-  plan.layout.dp = 2;  // [0,6) is [0,4) and [4,6); [6,12) is [6,8) and [8,12)
-  CHECK(gradient_bytes_sent(plan, 0, 0) == bytes * 3 / 2);
-}
-
-TEST_CASE("mean nodes P are those of the specification") {
-  struct Case {
-    index_t pieces, ranks;
-    double nodes;
-  };
-  const std::vector<Case> cases = {
-      {8, 2, 1},   {8, 4, 1},  {8, 8, 1},  {8, 3, 5.0 / 3},  {12, 3, 1}, {12, 6, 1},
-      {12, 12, 1}, {12, 2, 2}, {12, 4, 2}, {16, 3, 7.0 / 3}, {24, 3, 1}, {24, 6, 1},
-      {24, 12, 1}, {24, 2, 2}, {24, 4, 2}, {48, 3, 1},       {48, 4, 2}, {64, 3, 11.0 / 3}};
-  for (const Case& c : cases) {
-    Plan plan = sample_plan();
-    plan.numerics.shards = plan.numerics.lanes = c.pieces;
-    plan.layout.tp = plan.layout.dp = c.ranks;
-    INFO(c.pieces << " pieces on " << c.ranks << " ranks");
-    CHECK(tp_tree_factor(plan).nodes == Approx(c.nodes));
-    CHECK(dp_tree_factor(plan).nodes == Approx(c.nodes));
-  }
-}
-
-TEST_CASE("better shards and lanes are legal and better") {
-  Plan plan = sample_plan();
-  plan.numerics.shards = plan.numerics.lanes = 12;
-  plan.batch.global = 192;
-  plan.batch.micro = 1;
-  plan.layout.tp = plan.layout.dp = 4;
-  CHECK(tp_tree_factor(plan).better == std::vector<index_t>{8, 16});
-  CHECK(dp_tree_factor(plan).better == std::vector<index_t>{8, 16});
-  for (const index_t count : {8, 16}) {
-    Plan better = plan;
-    better.numerics.shards = better.numerics.lanes = count;
-    CHECK(validate(better, 16).empty());
-    CHECK(tp_tree_factor(better).nodes == 1);
-    CHECK(tp_tree_factor(better).better.empty());
-  }
-}
-
-TEST_CASE("imbalance") {
-  CHECK(shares(5, 12) == std::vector<index_t>{2, 2, 3, 2, 3});  // EXACT section 1
-  CHECK(imbalance(5, 12) == Approx(1.25));
-  CHECK(imbalance(4, 12) == Approx(1.0));
-}
-
-TEST_CASE("warnings name imbalance, trees, narrow pieces and warm-up") {
-  Plan plan = sample_plan();
-  plan.model.hidden = 192;
-  CHECK(warnings(plan).empty());
-
-  plan.numerics.shards = 12;
-  plan.layout.tp = 5;
-  plan.optimizer.schedule = {"cosine", 100, 0.0};
-  const std::vector<PlanFault> found = warnings(plan);
-  REQUIRE(found.size() == 4);
-  CHECK(found[0].message ==
-        "12 numerics.shards on 5 ranks are 2 2 3 2 3 a rank: the largest share is 1.25 times the "
-        "mean; balanced: layout.tp = 4 or 6");
-  CHECK(found[1].key == "numerics.shards");
-  CHECK(found[1].message.find("tree nodes a rank") != std::string::npos);
-  CHECK(found[2].message.find("64 wide") != std::string::npos);
-  CHECK(found[3].key == "optimizer.schedule.warmup_steps");
-
-  plan = sample_plan();
-  plan.numerics.mode = NumericsMode::fast;
-  REQUIRE(warnings(plan).size() == 1);
-  CHECK(warnings(plan)[0].key == "numerics.mode");
 }

@@ -1,0 +1,129 @@
+// The report of `weft check` as one JSON object.
+#include "apps/check_report.hpp"
+
+namespace weft {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json extremes_json(const Extremes<T>& extremes) {
+  return {{"min", extremes.min}, {"max", extremes.max}};
+}
+
+// Groups are null where the grid is too large to list.
+Json axis_json(const AxisReport& axis) {
+  index_t count = 0;
+  for (const index_t share : axis.shares) count += share;
+  Json json = {{"ranks", axis.shares.size()},
+               {"items", count},
+               {"kind", axis.items},
+               {"shares", axis.shares},
+               {"imbalance", imbalance(axis.shares)},
+               {"groups", nullptr}};
+  if (!axis.groups.empty()) json["groups"] = axis.groups;
+  return json;
+}
+
+Json tree_axis_json(const AxisReport& axis, const TreeFactor& tree) {
+  Json json = axis_json(axis);
+  json["tree_factor"] = tree.nodes;
+  json["better_items"] = tree.better;
+  return json;
+}
+
+Json model_json(const Plan& plan) {
+  Json json = {{"kind", plan.model.kind},
+               {"layers", plan.model.layers},
+               {"hidden", plan.model.hidden},
+               {"feed_forward", plan.feed_forward()},
+               {"tokens_per_sample", plan.tokens_per_sample()}};
+  if (plan.is_vit()) {
+    json["heads"] = plan.model.heads;
+    json["patch"] = plan.model.patch;
+  }
+  return json;
+}
+
+Json layout_json(const Plan& plan) {
+  const LayoutPlan& layout = plan.layout;
+  Json json = {{"tp", layout.tp},
+               {"dp", layout.dp},
+               {"pp", layout.pp},
+               {"zero", layout.zero},
+               {"schedule", layout.schedule},
+               {"sequence_parallel", layout.sequence_parallel},
+               {"stages", "even"},
+               {"order", layout.order},
+               {"threads", layout.threads},
+               {"transport", plan.comm.transport}};
+  if (!layout.stages.empty()) json["stages"] = layout.stages;
+  return json;
+}
+
+Json pipeline_json(const CheckReport& report) {
+  Json stages = Json::array();
+  for (const StageReport& stage : report.stages) {
+    stages.push_back({{"first_block", stage.blocks.begin},
+                      {"blocks", stage.blocks.size()},
+                      {"parameters", stage.parameters}});
+  }
+  return {{"schedule", report.plan.layout.schedule},
+          {"microbatches", report.num_microbatches},
+          {"ideal_bubble", report.bubble},
+          {"stages", std::move(stages)}};
+}
+
+}  // namespace
+
+Json faults_json(const std::vector<PlanFault>& faults) {
+  Json list = Json::array();
+  for (const PlanFault& fault : faults) {
+    Json fixes = Json::array();
+    for (const PlanFix& fix : fault.fixes) {
+      Json changes = Json::object();
+      for (const PlanChange& change : fix) changes[change.key] = change.value;
+      fixes.push_back(std::move(changes));
+    }
+    list.push_back({{"key", fault.key}, {"message", fault.message}, {"fixes", std::move(fixes)}});
+  }
+  return list;
+}
+
+Json report_json(const CheckReport& report) {
+  const Plan& plan = report.plan;
+  Json json;
+  json["plan"] = plan.name;
+  json["legal"] = true;
+  json["ranks"] = plan.num_ranks();
+  json["model"] = model_json(plan);
+  json["layout"] = layout_json(plan);
+  json["batch"] = {{"global", plan.batch.global},
+                   {"micro", plan.batch.micro},
+                   {"microbatches_per_lane", plan.microbatches_per_lane()},
+                   {"lanes", plan.num_lanes()},
+                   {"rows_per_microbatch", plan.rows_per_microbatch()}};
+  json["steps"] = plan.num_steps();
+  json["steps_per_epoch"] = plan.steps_per_epoch();
+  json["tp"] = tree_axis_json(report.axes[0], report.tp_tree);
+  json["tp"]["rows"] = row_shares(plan);
+  json["dp"] = tree_axis_json(report.axes[1], report.dp_tree);
+  json["pp"] = axis_json(report.axes[2]);
+  json["pipeline"] = pipeline_json(report);
+  json["parameters"] = num_parameters(plan);
+  json["parameters_per_rank"] = extremes_json(report.parameters);
+  json["memory_bytes"] = {{"parameters", report.memory.parameter_bytes},
+                          {"gradients", report.memory.gradient_bytes},
+                          {"optimizer", report.memory.optimizer_bytes},
+                          {"total", report.memory.total_bytes()}};
+  json["bytes_sent_per_step"] = {{"tp", extremes_json(report.tp_sent)},
+                                 {"dp", extremes_json(report.dp_sent)},
+                                 {"pp", extremes_json(report.pp_sent)},
+                                 {"total", extremes_json(report.sent)}};
+  json["faults"] = Json::array();
+  json["warnings"] = faults_json(report.advice);
+  return json;
+}
+
+}  // namespace weft

@@ -1,0 +1,184 @@
+// The report of `weft check` for people.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <ostream>
+
+#include "apps/check_report.hpp"
+
+namespace weft {
+
+namespace {
+
+std::string bytes_text(double bytes) {
+  constexpr double kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
+  if (bytes < kib) return fmt::format("{:.0f} B", bytes);
+  if (bytes < mib) return fmt::format("{:.1f} KiB", bytes / kib);
+  if (bytes < gib) return fmt::format("{:.1f} MiB", bytes / mib);
+  return fmt::format("{:.2f} GiB", bytes / gib);
+}
+
+std::string bytes_text(index_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+std::string range_text(Range range) {
+  return range.size() == 1 ? fmt::format("{}", range.begin)
+                           : fmt::format("{}-{}", range.begin, range.end - 1);
+}
+
+const char* plural(index_t count) { return count == 1 ? "" : "s"; }
+
+void print_model(const Plan& plan, std::ostream& text) {
+  text << fmt::format("model       {} of {} block{}, hidden {}, feed-forward {}", plan.model.kind,
+                      plan.model.layers, plural(plan.model.layers), plan.model.hidden,
+                      plan.feed_forward());
+  if (plan.is_vit()) {
+    text << fmt::format(", {} heads of {}, {} tokens a sample (patches of {} x {})",
+                        plan.model.heads, plan.model.hidden / plan.model.heads,
+                        plan.tokens_per_sample(), plan.model.patch, plan.model.patch);
+  }
+  text << '\n';
+}
+
+// The ranks of each group along an axis: "0 1 | 2 3".
+void print_groups(const AxisReport& axis, const char* meaning, std::ostream& text) {
+  if (axis.shares.size() == 1) return;
+  std::vector<std::string> groups;
+  for (const std::vector<index_t>& ranks : axis.groups) {
+    groups.push_back(fmt::format("{}", fmt::join(ranks, " ")));
+  }
+  text << fmt::format("  {} groups {} ({})\n", axis.name, fmt::join(groups, " | "), meaning);
+}
+
+void print_layout(const CheckReport& report, std::ostream& text) {
+  const Plan& plan = report.plan;
+  const LayoutPlan& layout = plan.layout;
+  text << fmt::format(
+      "layout      {} rank{} = tp {} x dp {} x pp {}, order {} (fastest first), {} thread{} a "
+      "rank, transport {}\n",
+      plan.num_ranks(), plural(plan.num_ranks()), layout.tp, layout.dp, layout.pp, layout.order,
+      layout.threads, plural(layout.threads), plan.comm.transport);
+  if (plan.num_ranks() > CheckReport::small_grid) return;
+  print_groups(report.axes[0], "one part of the model each", text);
+  print_groups(report.axes[1], "same parameters, other samples", text);
+  print_groups(report.axes[2], "the stages of one model", text);
+}
+
+void print_batch(const Plan& plan, std::ostream& text) {
+  const index_t lanes = plan.num_lanes(), dp = plan.layout.dp;
+  const index_t samples_per_lane = plan.batch.global / lanes;
+  text << fmt::format("batch       {} = {} sample{} x {} microbatch{} x {} lane{}",
+                      plan.batch.global, plan.batch.micro, plural(plan.batch.micro),
+                      plan.microbatches_per_lane(), plan.microbatches_per_lane() == 1 ? "" : "es",
+                      lanes, plural(lanes));
+  if (dp <= CheckReport::small_grid) {
+    std::vector<std::string> ranges, samples;
+    for (index_t rank = 0; rank < dp; ++rank) {
+      ranges.push_back(range_text(plan.lanes_of(rank)));
+      samples.push_back(fmt::format("{}", plan.lanes_of(rank).size() * samples_per_lane));
+    }
+    if (lanes % dp == 0) samples.resize(1);
+    text << fmt::format("; {} {} computes lanes {}: {} samples a step",
+                        dp == 1 ? "the one" : fmt::format("each of {}", dp),
+                        dp == 1 ? "replica" : "replicas", fmt::join(ranges, ", "),
+                        fmt::join(samples, ", "));
+  }
+  text << '\n';
+  const index_t epoch = plan.steps_per_epoch();
+  const index_t rest = epoch * plan.batch.global - plan.task.train;
+  text << fmt::format("steps       {} in all; an epoch of {} samples is {} ({} {})\n",
+                      plan.num_steps(), plan.task.train, epoch, rest < 0 ? -rest : rest,
+                      rest > 0 ? "rows padded" : "samples dropped");
+}
+
+std::string balance_text(const AxisReport& axis) {
+  const index_t ranks = std::ssize(axis.shares);
+  index_t count = 0;
+  for (const index_t share : axis.shares) count += share;
+  std::string sizes = "a rank";
+  if (ranks <= CheckReport::small_grid) {
+    sizes = fmt::format("{} a rank", fmt::join(axis.shares, " "));
+  }
+  return fmt::format("{:11} {} {} on {} rank{}: {}, largest / mean {:.2f}", axis.name, count,
+                     axis.items, ranks, plural(ranks), sizes, imbalance(axis.shares));
+}
+
+void print_balance(const CheckReport& report, std::ostream& text) {
+  const auto line = [&](const AxisReport& axis, const TreeFactor& tree) {
+    text << balance_text(axis)
+         << fmt::format("; tree P = {:.2f}, an all-reduce moves {:.2f} x a ring's bytes\n",
+                        tree.nodes, tree.all_reduce_rings());
+  };
+  line(report.axes[0], report.tp_tree);
+  const Plan& plan = report.plan;
+  if (plan.layout.sequence_parallel && plan.layout.tp <= CheckReport::small_grid) {
+    text << fmt::format("  sequence parallel: {} of {} rows of a microbatch a rank\n",
+                        fmt::join(row_shares(plan), " "), plan.rows_per_microbatch());
+  }
+  line(report.axes[1], report.dp_tree);
+  text << balance_text(report.axes[2]) << '\n';
+}
+
+// What each stage holds, and how long the pipeline waits.
+void print_schedule(const CheckReport& report, std::ostream& text) {
+  const Plan& plan = report.plan;
+  const index_t p = plan.layout.pp, m = report.num_microbatches;
+  if (p == 1) return;
+  if (p <= CheckReport::small_grid) {
+    for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
+      const StageReport& one = report.stages[stage];
+      text << fmt::format("  stage {}: block{} {}, {} parameters\n", stage,
+                          plural(one.blocks.size()), range_text(one.blocks), one.parameters);
+    }
+  }
+  text << fmt::format(
+      "schedule    {}, {} microbatch{} through {} stages; ideal bubble ({} - 1) / ({} + {} - 1) = "
+      "{:.1f} %\n",
+      plan.layout.schedule, m, m == 1 ? "" : "es", p, p, m, p, 100 * report.bubble);
+}
+
+void print_memory(const CheckReport& report, std::ostream& text) {
+  const Extremes<index_t>& parameters = report.parameters;
+  const RankMemory& memory = report.memory;
+  const LayoutPlan& layout = report.plan.layout;
+  text << fmt::format("parameters  {} in all; a rank holds {}", num_parameters(report.plan),
+                      parameters.max);
+  if (parameters.min != parameters.max)
+    text << fmt::format(" at most, {} at least", parameters.min);
+  text << fmt::format("\nmemory      {} on the rank that needs most, activations not counted\n",
+                      bytes_text(memory.total_bytes()));
+  text << fmt::format("  parameters {}, gradients {} ({} x the local model), optimizer {}",
+                      bytes_text(memory.parameter_bytes), bytes_text(memory.gradient_bytes),
+                      report.copies.max, bytes_text(memory.optimizer_bytes));
+  if (layout.zero == 1) text << fmt::format(" (ZeRO-1: about one of {} slices)", layout.dp);
+  text << '\n';
+}
+
+void print_traffic(const CheckReport& report, std::ostream& text) {
+  const auto most = [](const Extremes<double>& sent) { return bytes_text(sent.max); };
+  const LayoutPlan& layout = report.plan.layout;
+  text << fmt::format("sent        {} a step and rank at most, about\n", most(report.sent));
+  text << fmt::format(
+      "  tp {} ({}), dp {} (gradients{}), pp {} (stage boundaries), each on its busiest rank\n",
+      most(report.tp_sent), layout.sequence_parallel ? "rows, sequence parallel" : "activations",
+      most(report.dp_sent), layout.zero == 1 ? " out, parameters back" : "", most(report.pp_sent));
+}
+
+}  // namespace
+
+void print_report(const CheckReport& report, std::ostream& text) {
+  const Plan& plan = report.plan;
+  text << fmt::format("plan        {}: legal; {} mode, seed {}\n", plan.name,
+                      plan.is_exact() ? "exact" : "fast", plan.numerics.seed);
+  print_model(plan, text);
+  print_layout(report, text);
+  print_batch(plan, text);
+  print_balance(report, text);
+  print_schedule(report, text);
+  print_memory(report, text);
+  print_traffic(report, text);
+  for (const PlanFault& warning : report.advice) {
+    text << fmt::format("warning     {}: {}\n", warning.key, warning.message);
+  }
+}
+
+}  // namespace weft

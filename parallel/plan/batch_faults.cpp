@@ -1,0 +1,93 @@
+// Faults of the batch against lanes and the data set, of the run's length and of its name.
+#include <algorithm>
+
+#include "parallel/plan/rule_faults.hpp"
+
+namespace weft::plan_rules {
+
+namespace {
+
+// Global batches near the plan's, with its microbatch.
+void add_global(const Question& question, Fixes& fixes) {
+  const Plan& plan = question.plan;
+  Plan trial = plan;
+  add_nearest(fixes, "batch.global", trial.batch.global, plan.batch.micro * plan.num_lanes(),
+              most_global(plan), [] { return true; });
+}
+
+// Where no global batch fits the split with this microbatch, both change together.
+void add_smaller_batch(const Plan& plan, Fixes& fixes) {
+  const index_t micro = std::min(plan.batch.micro, most_global(plan) / plan.num_lanes());
+  if (micro < 1) return;
+  const index_t step = micro * plan.num_lanes();
+  const index_t global = std::clamp(plan.batch.global, step, most_global(plan)) / step * step;
+  fixes.push_back({{"batch.global", text_of(global)}, {"batch.micro", text_of(micro)}});
+}
+
+Fixes batch_fixes(const Question& question) {
+  const Plan& plan = question.plan;
+  Fixes fixes;
+  Plan trial = plan;
+  const auto legal = [&] { return question.is_mended_by(trial); };
+  add_global(question, fixes);
+  if (plan.batch.global % plan.num_lanes() == 0) {
+    add_nearest(fixes, "batch.micro", trial.batch.micro, 1,
+                std::min(plan.batch.global, range_of("batch.micro").most), legal);
+  } else if (plan.is_exact()) {
+    add_nearest(fixes, "numerics.lanes", trial.numerics.lanes, legal);
+  } else {
+    for (PlanFix& fix : axis_fixes(question, "layout.dp", &LayoutPlan::dp)) {
+      fixes.push_back(std::move(fix));
+    }
+  }
+  if (fixes.empty()) add_smaller_batch(plan, fixes);
+  // More lanes than samples: only padded batches are left.
+  if (fixes.empty()) {
+    fixes.push_back({{"batch.global", text_of(plan.num_lanes())},
+                     {"batch.micro", "1"},
+                     {"batch.last", "\"pad\""}});
+  }
+  return fixes;
+}
+
+}  // namespace
+
+PlanFault batch_fault(const Question& question) {
+  const Plan& plan = question.plan;
+  const std::string expected =
+      fmt::format("micro {} x lanes {} x a whole number of microbatches per lane, a multiple of {}",
+                  plan.batch.micro, plan.num_lanes(), plan.batch.micro * plan.num_lanes());
+  return make_fault("batch.global", expected, text_of(plan.batch.global), batch_fixes(question));
+}
+
+PlanFault split_fault(const Question& question) {
+  const Plan& plan = question.plan;
+  Fixes fixes;
+  add_global(question, fixes);
+  if (fixes.empty()) add_smaller_batch(plan, fixes);
+  fixes.push_back({{"batch.last", "\"pad\""}});
+  return make_fault(
+      "batch.global",
+      fmt::format("at most the {} samples of task.split.train, or no step is left after the drop",
+                  plan.task.train),
+      text_of(plan.batch.global), std::move(fixes));
+}
+
+PlanFault run_fault(const Question& question) {
+  const bool both = question.plan.run.steps.has_value();
+  PlanFault fault =
+      make_fault("run.steps", "either run.steps or run.epochs",
+                 both ? "both: remove one" : "neither: set one, such as run.epochs = 10", {});
+  if (!both) fault.fixes = {{{"run.epochs", "10"}}, {{"run.steps", "1000"}}};
+  return fault;
+}
+
+// The name becomes a folder's.
+PlanFault name_fault(const Question& question) {
+  std::string name = question.plan.name;
+  std::replace(name.begin(), name.end(), '/', '-');
+  return make_fault("name", "a name without /", toml_string(question.plan.name),
+                    {{{"name", toml_string(name)}}});
+}
+
+}  // namespace weft::plan_rules

@@ -1,0 +1,41 @@
+// Bytes that a rank sends per training step, by axis, from the plan's numbers alone. What all ranks
+// receive together is what they send together. Not counted: evaluation, agreement at start, the
+// records of the global norm, the loss and the state hash (a few bytes per parameter and piece).
+#pragma once
+
+#include "parallel/plan/plan.hpp"
+
+namespace weft {
+
+// Doubles: exact below 2^53 bytes, and the largest legal plans pass 2^63.
+//
+// N ranks on the axis, P maximal nodes of this rank's pieces (or lanes), B bytes in all, of which
+// the rank ends up owning O (B / N where rows are not cut):
+//   reduce-scatter  P (B - O)        all-gather  O (N - 1)        all-reduce  both
+//
+// tp, with B = 4 T H for a microbatch of T rows:
+//   per microbatch and block  ViT: 2 all-reduces forward (proj, down), 2 backward (up, qkv);
+//                             MLP: 1 forward (down), 1 backward (up)
+//   first stage               1 all-reduce per microbatch (patch or stem)
+//   last stage                1 all-reduce per microbatch (head, backward): of B for MLP, of
+//                             4 x samples x H for ViT; the records of the loss, 16 bytes per sample
+//                             and piece, to each of the N - 1 others
+//   sequence parallel         cuts each all-reduce of B in its two halves, with O = the rank's
+//                             rows, and moves the same bytes; plus the rows in front of the ViT's
+//                             pooling, an all-gather of B, and per lane one all-reduce of what is
+//                             summed by token blocks
+// dp, with B = 4n for n stored elements: reduce-scatter of gradients, then all-gather of gradients
+//   or, with ZeRO-1, of parameters.
+// pp, per microbatch: the rank's rows x H x 4 forward unless it is last, as many back unless first.
+//
+// Approximate: short messages (up to 4 KiB) go whole to every other rank, (N - 1) P B; slices are
+// whole elements and norm blocks; with sequence parallel a layer may gather rows once more.
+struct RankTraffic {
+  double tp_bytes = 0;
+  double dp_bytes = 0;
+  double pp_bytes = 0;
+  double total_bytes() const { return tp_bytes + dp_bytes + pp_bytes; }
+};
+RankTraffic rank_traffic(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank);
+
+}  // namespace weft

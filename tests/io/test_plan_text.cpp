@@ -1,0 +1,161 @@
+// Plans as text: every key out and in again with its bits, and the hash of a plan.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "io/plan_file.hpp"
+#include "parallel/plan/plan_keys.hpp"
+
+using namespace weft;
+
+namespace {
+
+const std::string small_plan =
+    "model.layers = 2\nmodel.hidden = 48\nbatch.global = 128\nbatch.micro = 16\n"
+    "optimizer.lr = 1e-3\nrun.steps = 20\n";
+
+Plan read(const std::string& text) { return parse_plan(text, "plan.toml"); }
+
+// A plan in which every key differs from its default.
+Plan unusual_plan(bool adamw) {
+  Plan plan;
+  plan.name = "odd \"name\"\\ \x01 \xc3\xa9";
+  plan.task = {.dataset = "cifar10",
+               .path = "C:\\data\t\"x\"",
+               .train = 40001,
+               .validation = 4999,
+               .split_seed = (std::uint64_t{1} << 56) - 1,
+               .augment = false};
+  plan.model = {.kind = "mlp", .layers = 3, .hidden = 60, .mlp_ratio = 5, .dropout = 0.1};
+  if (adamw) {
+    plan.model.kind = "vit";
+    plan.model.heads = 12;
+    plan.model.patch = 8;
+  }
+  plan.batch = {.global = 180, .micro = 5, .last = LastBatch::pad};
+  plan.numerics = {.mode = NumericsMode::fast,
+                   .shards = 12,
+                   .lanes = 6,
+                   .dtype = "f32",
+                   .seed = 123456789012345};
+  plan.optimizer.kind = adamw ? "adamw" : "sgd";
+  plan.optimizer.lr = 0.1 + 0.2;
+  plan.optimizer.weight_decay = 1.0 / 3;
+  plan.optimizer.clip_norm = 5e-324;
+  if (adamw) {
+    plan.optimizer.beta1 = 0.12345678901234567;
+    plan.optimizer.beta2 = 1 - 1e-16;
+    plan.optimizer.eps = std::numeric_limits<double>::max();
+  } else {
+    plan.optimizer.momentum = 1 - 1e-16;
+  }
+  plan.optimizer.schedule = {"cosine", 7, 1.0 / 7};
+  plan.run.epochs = 11;
+  plan.eval.every_epochs = 0;
+  plan.layout = {.tp = 2,
+                 .dp = 3,
+                 .pp = 2,
+                 .zero = 1,
+                 .schedule = "gpipe",
+                 .sequence_parallel = true,
+                 .stages = {2, 1},
+                 .threads = 4,
+                 .order = "dp,pp,tp"};
+  plan.comm = {.transport = "mpi", .bucket_bytes = 12345, .timeout_s = 1.0 / 3};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("every key goes out and in again with its bits") {
+  for (const bool adamw : {true, false}) {
+    const Plan plan = unusual_plan(adamw);
+    REQUIRE(validate(plan, std::nullopt).empty());
+    const std::string text = to_toml(plan);
+    INFO(text);
+    CHECK(read(text) == plan);
+    const Plan defaults;
+    for (const PlanKey& key : plan_keys()) {
+      if (!is_used(key, plan) || key.name == "run.steps") continue;
+      if (std::holds_alternative<Choices>(key.legal) &&
+          std::get<Choices>(key.legal).now.size() == 1)
+        continue;
+      const bool is_kind = key.name == (adamw ? "optimizer.kind" : "model.kind");
+      if (!is_kind) CHECK(value_text(key, plan) != value_text(key, defaults));
+      const std::string last = key.name.substr(key.name.find('.') + 1);
+      CHECK(text.find("\n" + last + " = ") != std::string::npos);
+    }
+  }
+  CHECK(read(to_toml(read(small_plan))) == read(small_plan));
+}
+
+TEST_CASE("numbers keep their bits") {
+  std::mt19937_64 generator(7);
+  for (int i = 0; i < 2000; ++i) {
+    const std::uint64_t bits = generator() & ~(std::uint64_t{1} << 63);
+    double value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    Plan plan = unusual_plan(true);
+    plan.optimizer.lr = value;
+    if (!validate(plan, std::nullopt).empty()) continue;
+    const Plan again = read(to_toml(plan));
+    CHECK(std::memcmp(&again.optimizer.lr, &value, sizeof value) == 0);
+  }
+  CHECK(number_text(-0.0) == "-0.0");
+  CHECK(number_text(1) == "1.0");
+}
+
+TEST_CASE("fingerprints") {
+  const Plan plan = read(small_plan);
+  CHECK(plan_fingerprint(plan).size() == 32);
+  Plan moved = plan;  // another layout of the same plan, elsewhere
+  moved.layout = {.tp = 4,
+                  .dp = 2,
+                  .pp = 2,
+                  .zero = 1,
+                  .schedule = "gpipe",
+                  .sequence_parallel = true,
+                  .stages = {1, 1},
+                  .threads = 2,
+                  .order = "dp,tp,pp"};
+  moved.comm = {.transport = "mpi", .bucket_bytes = 1, .timeout_s = 5};
+  moved.name = "other";
+  moved.task.path = "/elsewhere";
+  CHECK(plan_fingerprint(plan) == plan_fingerprint(moved));
+  CHECK(plan_fingerprint(plan, FingerprintOf::all) != plan_fingerprint(moved, FingerprintOf::all));
+
+  // Every key counts.
+  for (const bool adamw : {true, false}) {
+    const Plan odd = unusual_plan(adamw);
+    for (const PlanKey& key : plan_keys()) {
+      Plan other = odd;
+      const PlanField& field = key.field;
+      if (auto* text = std::get_if<std::string& (*)(Plan&)>(&field))
+        (*text)(other) += "x";
+      else if (auto* flag = std::get_if<bool& (*)(Plan&)>(&field))
+        (*flag)(other) ^= true;
+      else if (auto* count = std::get_if<index_t& (*)(Plan&)>(&field))
+        (*count)(other) += 1;
+      else if (auto* maybe = std::get_if<std::optional<index_t>& (*)(Plan&)>(&field))
+        (*maybe)(other) = 99;
+      else if (auto* seed = std::get_if<std::uint64_t& (*)(Plan&)>(&field))
+        (*seed)(other) -= 1;
+      else if (auto* number = std::get_if<double& (*)(Plan&)>(&field))
+        (*number)(other) /= 2;
+      else if (auto* pair = std::get_if<NumberPair>(&field))
+        pair->second(other) /= 2;
+      else if (auto* list = std::get_if<std::vector<index_t>& (*)(Plan&)>(&field))
+        (*list)(other).back() += 1;
+      else if (auto* mode = std::get_if<NumericsMode& (*)(Plan&)>(&field))
+        (*mode)(other) = NumericsMode::exact;
+      else if (auto* last = std::get_if<LastBatch& (*)(Plan&)>(&field))
+        (*last)(other) = LastBatch::drop;
+      INFO(key.name);
+      CHECK((plan_fingerprint(odd, FingerprintOf::all) ==
+             plan_fingerprint(other, FingerprintOf::all)) == !is_used(key, odd));
+      const bool decides = key.scope == KeyScope::result && is_used(key, odd);
+      CHECK((plan_fingerprint(odd) == plan_fingerprint(other)) == !decides);
+    }
+  }
+}
