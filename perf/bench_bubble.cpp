@@ -38,7 +38,7 @@ double seconds_since(Clock::time_point begin) {
 struct Sizes {
   double work_ms = 20;
   int num_steps = 7;
-  index_t kib = 768;
+  index_t kib = 64;
   int num_parts = 1;
 
   Shape boundary() const { return {kib, 256}; }  // f32: 1 KiB a row

@@ -33,7 +33,8 @@ Tensor reduce_nodes(Context& context, Communicator& group, std::string_view name
 
 Tensor reduce_scatter_nodes(Context& context, Communicator& group, std::string_view name,
                             Order order, index_t num_leaves,
-                            const reduce_tree::Stack<Tensor>& nodes, std::vector<index_t> cuts) {
+                            const reduce_tree::Stack<Tensor>& nodes,
+                            std::vector<index_t> row_cuts) {
   const Tensor& first = nodes.nodes().front().value;
   if (group.size() == 1) return first;
   context.device.fence();
@@ -41,14 +42,16 @@ Tensor reduce_scatter_nodes(Context& context, Communicator& group, std::string_v
   for (const auto& node : nodes.nodes())
     mirrors.emplace_back(node.value.raw(), node.value.num_bytes());
   const auto me = static_cast<std::size_t>(group.rank());
-  Tensor slice(context.arena, MemoryKind::activations, {cuts[me + 1] - cuts[me]});
+  const index_t n = first.shape()[1];
+  Tensor slice(context.arena, MemoryKind::activations, {row_cuts[me + 1] - row_cuts[me], n});
   HostMirror output(slice.raw(), slice.num_bytes());
   ReduceScatter sum{.order = order,
                     .num_leaves = num_leaves,
                     .count = first.num_elements(),
-                    .cuts = std::move(cuts),
+                    .cuts = std::move(row_cuts),
                     .inputs = {},
                     .output = output.data()};
+  for (index_t& cut : sum.cuts) cut *= n;
   for (auto& mirror : mirrors) sum.inputs.push_back(mirror.data());
   group.start({std::string(name), std::move(sum)}).wait();
   output.to_device();

@@ -23,9 +23,10 @@ void reduce_nodes(Context& context, Communicator& group, std::string_view name, 
 Tensor reduce_nodes(Context& context, Communicator& group, std::string_view name, Order order,
                     index_t num_leaves, const reduce_tree::Stack<Tensor>& nodes);
 
-// The same, but each rank gets its slice of the sum alone: elements [cuts[rank], cuts[rank + 1]).
+// The same for nodes of two dims, but each rank gets rows [row_cuts[rank], row_cuts[rank + 1]) of
+// the sum alone.
 Tensor reduce_scatter_nodes(Context& context, Communicator& group, std::string_view name,
                             Order order, index_t num_leaves,
-                            const reduce_tree::Stack<Tensor>& nodes, std::vector<index_t> cuts);
+                            const reduce_tree::Stack<Tensor>& nodes, std::vector<index_t> row_cuts);
 
 }  // namespace weft

@@ -34,9 +34,9 @@ Range TensorParallel::rows_of(int rank, index_t num_rows) const {
           part_of(blocks.end - 1, tokens_.count, num_rows).end};
 }
 
-std::vector<index_t> TensorParallel::row_cuts(index_t num_rows, index_t n) const {
+std::vector<index_t> TensorParallel::row_cuts(index_t num_rows) const {
   std::vector<index_t> cuts{0};
-  for (int rank = 0; rank < axis_.size(); ++rank) cuts.push_back(rows_of(rank, num_rows).end * n);
+  for (int rank = 0; rank < axis_.size(); ++rank) cuts.push_back(rows_of(rank, num_rows).end);
   return cuts;
 }
 
@@ -80,7 +80,7 @@ Tensor TensorParallel::reduce(Context& context, std::string_view name, const Row
   }
   if (!rows.is_cut) return reduce_nodes(context, axis_, name, order_, num_pieces_, nodes);
   return reduce_scatter_nodes(context, axis_, name, order_, num_pieces_, nodes,
-                              row_cuts(rows.total, n));
+                              row_cuts(rows.total));
 }
 
 Tensor TensorParallel::gather_rows(Context& context, std::string_view name, const Tensor& x,
@@ -90,9 +90,8 @@ Tensor TensorParallel::gather_rows(Context& context, std::string_view name, cons
   context.device.fence();
   HostMirror mine(x.raw(), x.num_bytes());
   HostMirror gathered(all.raw(), all.num_bytes());
-  AllGather gather{
-      .cuts = row_cuts(rows.total, n), .input = mine.data(), .output = gathered.data()};
-  for (index_t& cut : gather.cuts) cut *= index_t{sizeof(float)};
+  AllGather gather{.cuts = row_cuts(rows.total), .input = mine.data(), .output = gathered.data()};
+  for (index_t& cut : gather.cuts) cut *= n * index_t{sizeof(float)};
   axis_.start({std::string(name), gather}).wait();
   gathered.to_device();
   return all;

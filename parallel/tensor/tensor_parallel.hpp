@@ -75,8 +75,8 @@ class TensorParallel {
                  Tensor leaf) const;
   Range token_blocks_of(int rank) const;
   Range rows_of(int rank, index_t num_rows) const;
-  // Where each rank's rows begin, in elements of n features each: size() + 1 positions.
-  std::vector<index_t> row_cuts(index_t num_rows, index_t n) const;
+  // Where each rank's rows begin: size() + 1 positions.
+  std::vector<index_t> row_cuts(index_t num_rows) const;
 
   Communicator& axis_;
   index_t num_pieces_;
