@@ -66,9 +66,8 @@ TEST_CASE("the plan's parameters are the model's, and its bytes are what a step 
         CHECK(shapes[i].spec(plan, tp_rank).local_elements() == held[i]->spec.local_elements());
       }
       const RankMemory memory = rank_memory(plan, tp_rank, dp_rank, pp_rank);
-      const Arena::Peak& peak = trainer.context().arena.peak();
       const auto at_peak = [&](MemoryKind kind) {
-        return static_cast<index_t>(peak.by_kind[static_cast<std::size_t>(kind)]);
+        return static_cast<index_t>(trainer.context().arena.peak_of(kind));
       };
       CHECK(memory.parameter_bytes == at_peak(MemoryKind::parameters));
       CHECK(memory.optimizer_bytes == at_peak(MemoryKind::optimizer));
