@@ -16,7 +16,7 @@ std::string version_text() {
       "matmul      {}\n"
       "transports  {}\n"
       "build       g++ {}, {}\n"
-      "not built   NCCL, HDF5, pipeline parallelism (later versions)",
+      "not built   NCCL, HDF5 (later versions)",
       WEFT_VERSION, KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100,
       Kokkos::DefaultExecutionSpace::name(), kernels::blas_text(),
       fmt::join(built_in_transports(), ", "), __VERSION__, WEFT_BUILD_TYPE " -march=" WEFT_ARCH);

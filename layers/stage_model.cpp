@@ -29,6 +29,7 @@ StageModel::Output StageModel::forward(Context& context, const Microbatch& batch
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     y = layers_[i]->forward(context, y, saved[i], pass);
     if (!state) saved[i].clear();
+    tp_.poll();
   }
   if (!loss_) return {std::move(y.data), {}};
   return {{},
@@ -44,6 +45,7 @@ Tensor StageModel::backward(Context& context, State& state, Tensor output_gradie
     dy = layers_[i]->backward_input(context, dy, state.saved[i], pass);
     layers_[i]->backward_weight(context, state.saved[i], pass, ready);
     state.saved[i].clear();
+    tp_.poll();
   }
   return std::move(dy.data);
 }

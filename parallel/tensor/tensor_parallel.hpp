@@ -47,6 +47,10 @@ class TensorParallel {
   // What this rank holds of `num_rows` rows between two crossings.
   Rows owned_rows(index_t num_rows) const;
 
+  // Local. Moves what is under way on any axis, neighbours' tensors and buckets of gradients, as far
+  // as it goes without waiting: between layers, so that transfers hide behind computation.
+  void poll() const { axis_.progress()->step_all(); }
+
   // Writes leaf `piece` to device memory of the agreed shape: one library call, beta = 0.
   using Leaf = std::function<void(index_t piece, float* out)>;
 
