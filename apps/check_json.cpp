@@ -72,6 +72,7 @@ Json pipeline_json(const CheckReport& report) {
   return {{"schedule", report.plan.layout.schedule},
           {"microbatches", report.num_microbatches},
           {"ideal_bubble", report.bubble},
+          {"grid", report.grid},
           {"stages", std::move(stages)}};
 }
 

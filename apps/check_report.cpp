@@ -7,6 +7,8 @@
 
 #include "core/reduce_tree.hpp"
 #include "parallel/comm/transport_registry.hpp"
+#include "parallel/pipeline/generators.hpp"
+#include "parallel/pipeline/schedule_grid.hpp"
 
 namespace weft {
 
@@ -82,7 +84,16 @@ CheckReport::CheckReport(const Plan& p)
   for (index_t stage = 0; stage < plan.layout.pp; ++stage) {
     stages.push_back({plan.blocks_of_stage(stage), stage_parameters(plan, stage)});
   }
+  draw_schedule();
   add_ranks();
+}
+
+void CheckReport::draw_schedule() {
+  const index_t p = plan.layout.pp, slots = 2 * (num_microbatches + p - 1);
+  if (p == 1 || p > small_grid || slots > most_slots) return;
+  grid = pipeline::ScheduleGrid(
+             pipeline::make_schedule(plan.layout.schedule, static_cast<int>(p), num_microbatches))
+             .text();
 }
 
 void CheckReport::add_axes() {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <iosfwd>
+#include <string>
 #include <vector>
 
 #include "parallel/plan/memory_model.hpp"
@@ -38,6 +39,8 @@ struct CheckReport {
 
   // Above this many ranks lists of them help nobody.
   static constexpr index_t small_grid = 32;
+  // Wider schedules do not fit on a line.
+  static constexpr index_t most_slots = 36;
 
   const Plan& plan;
   std::vector<AxisReport> axes;  // tp, dp, pp
@@ -46,6 +49,7 @@ struct CheckReport {
   std::vector<StageReport> stages;
   index_t num_microbatches;      // through the pipeline, on the replica with most
   double bubble;                 // ideal
+  std::string grid;              // the schedule drawn over time; empty where it is large
   Extremes<index_t> parameters;  // of a rank, without pads
   Extremes<index_t> copies;      // of the local gradient, over dp ranks
   RankMemory memory;             // of the rank that needs most
@@ -54,6 +58,7 @@ struct CheckReport {
 
  private:
   void add_axes();
+  void draw_schedule();
   void add_rank(index_t tp_rank, index_t dp_rank, index_t pp_rank);
   void add_ranks();
 };

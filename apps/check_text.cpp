@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <ostream>
+#include <sstream>
+#include <string>
 
 #include "apps/check_report.hpp"
 
@@ -134,6 +136,9 @@ void print_schedule(const CheckReport& report, std::ostream& text) {
       "schedule    {}, {} microbatch{} through {} stages; ideal bubble ({} - 1) / ({} + {} - 1) = "
       "{:.1f} %\n",
       plan.layout.schedule, m, m == 1 ? "" : "es", p, p, m, p, 100 * report.bubble);
+  if (report.grid.empty()) return;
+  std::istringstream lines(report.grid);
+  for (std::string line; std::getline(lines, line);) text << "  " << line << '\n';
 }
 
 void print_memory(const CheckReport& report, std::ostream& text) {
@@ -149,7 +154,7 @@ void print_memory(const CheckReport& report, std::ostream& text) {
   text << fmt::format("  parameters {}, gradients {} ({} x the local model), optimizer {}",
                       bytes_text(memory.parameter_bytes), bytes_text(memory.gradient_bytes),
                       report.copies.max, bytes_text(memory.optimizer_bytes));
-  if (layout.zero == 1) text << fmt::format(" (ZeRO-1: about one of {} slices)", layout.dp);
+  if (layout.zero == 1) text << fmt::format(" (ZeRO-1: one of {} slices)", layout.dp);
   text << '\n';
 }
 

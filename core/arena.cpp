@@ -67,7 +67,10 @@ void* Arena::allocate(MemoryKind kind, Bytes bytes) {
       madvise(block, rounded(bytes), MADV_HUGEPAGE);  // a wish, not a need
     raw_.emplace(block, raw);
   }
-  in_use_[static_cast<std::size_t>(kind)] += bytes;
+  auto& of_kind = in_use_[static_cast<std::size_t>(kind)];
+  of_kind += bytes;
+  auto& kind_peak = peak_by_kind_[static_cast<std::size_t>(kind)];
+  kind_peak = std::max(kind_peak, of_kind);
   total_ += bytes;
   if (total_ > peak_.total) peak_ = {total_, phase_, in_use_};
   auto& phase_peak = peak_by_phase_[static_cast<std::size_t>(phase_)];

@@ -52,6 +52,8 @@ class Arena {
   Bytes in_use(MemoryKind kind) const { return in_use_[static_cast<std::size_t>(kind)]; }
   Bytes in_use() const { return total_; }
   const Peak& peak() const { return peak_; }
+  // The most of one kind at once, whatever else was in use then.
+  Bytes peak_of(MemoryKind kind) const { return peak_by_kind_[static_cast<std::size_t>(kind)]; }
   Bytes peak_of(Phase phase) const { return peak_by_phase_[static_cast<std::size_t>(phase)]; }
 
  private:
@@ -59,6 +61,7 @@ class Arena {
 
   Phase phase_ = Phase::start_up;
   std::array<Bytes, num_memory_kinds> in_use_{};
+  std::array<Bytes, num_memory_kinds> peak_by_kind_{};
   std::array<Bytes, num_phases> peak_by_phase_{};
   Bytes total_ = 0;
   Peak peak_;

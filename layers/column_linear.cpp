@@ -32,11 +32,10 @@ Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& s
   const Tensor x_tk =
       tp_.gather_rows(context, name_ + ".forward.gather", x.data, x.rows, in_features_);
   Activation y = Activation::cut(context, tp_, t, padded_out_);
+  const ForwardWeights weights(context, weight_, t);
   std::vector<kernels::GemmCall> calls;
-  for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-    calls.push_back(forward_product(t, y.spec.piece(s).size(), in_features_, x_tk.data(),
-                                    weight_.value_of(s), y.piece(s)));
-  }
+  for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s)
+    calls.push_back(weights.product(s, x_tk.data(), y.piece(s)));
   kernels::gemm_batch(context, calls);
   saved.kept = {x};
   if (epilogue_ == Epilogue::gelu) saved.kept.push_back(y.like(context));  // its slope
@@ -57,9 +56,9 @@ Activation ColumnLinear::backward_input(Context& context, const Activation& dy_o
   const Activation x = saved.kept[0];
   Activation dy = dy_out;  // of the linear part's output
   if (epilogue_ == Epilogue::gelu) {
-    dy = dy_out.like(context);
+    dy = saved.kept[1];  // in the slope's memory, which nobody needs any more
     for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-      kernels::multiply(context, dy_out.piece(s), saved.kept[1].piece(s), dy.piece(s),
+      kernels::multiply(context, dy_out.piece(s), dy.piece(s), dy.piece(s),
                         x.num_rows() * dy.spec.piece(s).size());
     }
   }

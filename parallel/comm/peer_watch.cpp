@@ -1,6 +1,7 @@
 #include "parallel/comm/peer_watch.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -92,7 +93,12 @@ PeerWatch::PeerWatch(int rank, std::vector<ProcessIdentity> processes, Options o
       report_event_(eventfd(0, EFD_CLOEXEC)) {
   if (processes_.size() == 1) return;
   open_handles();
+  // Signals are the main thread's.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 // Only where ids and start times can be compared; about the others UCX must tell.

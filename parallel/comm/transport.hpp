@@ -25,8 +25,8 @@ struct Tag {
 class Transfer {
  public:
   virtual ~Transfer() = default;
-  // Local; drives progress; never blocks. Throws Error(peer) when the run was aborted, and
-  // Error(failed) when sender and receiver disagree about the size.
+  // Local; drives progress; never blocks. Throws Error(peer) when the run was aborted or a
+  // rank has died, and Error(failed) when sender and receiver disagree about the size.
   virtual bool done() = 0;
 };
 

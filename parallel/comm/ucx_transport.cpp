@@ -127,6 +127,7 @@ class UcxTransport final : public Transport {
       worker_->flush(longest_last_flush);
       return;
     }
+    worker_->expect_endings();
     try {
       session_.all_gather({}, {.meanwhile = [&] { worker_->idle(); }});
     } catch (...) {  // some rank has died: the next call says so

@@ -134,7 +134,7 @@ void UcxWorker::connect(int my_rank, const std::vector<std::string>& addresses) 
 
 void UcxWorker::lost(void* argument, ucp_ep_h, ucs_status_t status) {
   const auto& peer = *static_cast<const Peer*>(argument);
-  if (peer.worker->is_closed_) return;
+  if (peer.worker->is_ending_) return;
   peer.worker->watch_.report_lost(peer.rank, std::string("UCX says ") + ucs_status_string(status));
 }
 

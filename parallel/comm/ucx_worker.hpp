@@ -44,7 +44,9 @@ class UcxWorker {
   std::string address() const;
   // Throws Error(usage) where a rank cannot be reached.
   void connect(int my_rank, const std::vector<std::string>& addresses);
-  // Local; all ranks have all their messages, so that a connection that breaks now is no news.
+  // This rank has all its messages: a connection that breaks from here on is no news.
+  void expect_endings() { is_ending_ = true; }
+  // Local; after all ranks have come to expect_endings().
   void close();
 
   ucp_worker_h handle() const { return worker_; }
@@ -76,6 +78,7 @@ class UcxWorker {
   ucp_worker_h worker_ = nullptr;
   std::vector<Peer> peers_;
   bool is_frozen_ = false;
+  bool is_ending_ = false;
   bool is_closed_ = false;
 };
 

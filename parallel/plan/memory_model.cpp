@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "core/reduce_tree.hpp"
+#include "parallel/data/buckets.hpp"
 
 namespace weft {
 
 namespace {
 
 constexpr index_t bytes_per_element = 4;  // f32, the only dtype so far
-constexpr index_t norm_block = 1024;      // elements (EXACT 3.18)
 
 // What GradSync holds while it folds the lanes of a rank.
 struct LaneMemory {
@@ -48,9 +48,14 @@ index_t gradient_copies(const Plan& plan, index_t dp_rank) {
 index_t optimizer_elements(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {
   const index_t stored = local_parameters(plan, tp_rank, pp_rank).stored;
   if (plan.layout.zero == 0) return stored;
-  const index_t blocks = round_up(stored, norm_block) / norm_block;
-  const Range mine = part_of(dp_rank, plan.layout.dp, blocks);
-  return std::min(mine.end * norm_block, stored) - std::min(mine.begin * norm_block, stored);
+  std::vector<FlatEntry> entries;
+  for (const ParameterShape& shape : parameter_shapes(plan, pp_rank)) {
+    entries.push_back({shape.spec(plan, tp_rank),
+                       shape.by_token_blocks ? GradientRows::token_blocks : GradientRows::all});
+  }
+  const std::vector<Bucket> buckets =
+      make_buckets(flat_layout(entries), plan.comm.bucket_bytes, static_cast<int>(plan.layout.dp));
+  return slices_of(buckets, static_cast<int>(dp_rank)).num_elements();
 }
 
 RankMemory rank_memory(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {

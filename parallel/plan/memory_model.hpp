@@ -31,8 +31,7 @@ RankMemory rank_memory(const Plan& plan, index_t tp_rank, index_t dp_rank, index
 index_t gradient_copies(const Plan& plan, index_t dp_rank);
 
 // Of the rank's n stored elements, those whose optimizer state it keeps: all of them, or with
-// ZeRO-1 its slice over dp. Approximate with ZeRO-1: an even cut of the whole flat block on
-// multiples of 1024 elements, where the run cuts each bucket on the borders of its norm blocks.
+// ZeRO-1 its slices over dp, cut by the run's own rule (parallel/data/buckets.hpp).
 index_t optimizer_elements(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank);
 
 }  // namespace weft

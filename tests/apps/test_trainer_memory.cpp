@@ -139,6 +139,12 @@ TEST_CASE("on three axes with ZeRO-1 each rank holds its part, and all parts are
       // Between steps: sums of the rank's own token blocks, of which it has as many as pieces.
       CHECK(rank.bytes_of(MemoryKind::gradients) ==
             4 * share.pieces * share.vectors() * stored(hidden));
+      // In a step: the first lane's whole gradient, into which the second lane's is added parameter
+      // by parameter. patch.weight and qkv.weight are the largest.
+      const index_t largest =
+          share.pieces * stored((rank.pp == 0 ? VitShare::patch : 3 * hidden) * hidden / 4);
+      CHECK(rank.peak_of(MemoryKind::gradients) ==
+            rank.bytes_of(MemoryKind::gradients) + 4 * (all + largest));
       // Half of the elements, up to one norm block of 1024.
       const index_t optimizer = rank.bytes_of(MemoryKind::optimizer);
       CHECK(std::abs(optimizer - 4 * states * all / 2) <= 4 * states * 1024);

@@ -56,10 +56,11 @@ RankFigures figures_of(Trainer& trainer) {
   RankFigures figures{.tp = mesh.rank("tp"),
                       .dp = mesh.rank("dp"),
                       .pp = mesh.rank("pp"),
-                      .held_elements = trainer.parameters().held_elements(),
-                      .peak = arena.peak()};
-  for (int kind = 0; kind < num_memory_kinds; ++kind)
-    figures.bytes[static_cast<std::size_t>(kind)] = arena.in_use(static_cast<MemoryKind>(kind));
+                      .held_elements = trainer.parameters().held_elements()};
+  for (std::size_t i = 0; i < num_memory_kinds; ++i) {
+    figures.bytes[i] = arena.in_use(static_cast<MemoryKind>(i));
+    figures.peaks[i] = arena.peak_of(static_cast<MemoryKind>(i));
+  }
   return figures;
 }
 

@@ -40,10 +40,10 @@ struct RankFigures {
   int tp = 0, dp = 0, pp = 0;  // place on the mesh
   index_t held_elements = 0;
   std::array<std::uint64_t, num_memory_kinds> bytes{};  // in use between steps
-  Arena::Peak peak;
+  std::array<std::uint64_t, num_memory_kinds> peaks{};  // the most of each kind at once
 
   index_t bytes_of(MemoryKind kind) const { return at(bytes, kind); }
-  index_t peak_of(MemoryKind kind) const { return at(peak.by_kind, kind); }
+  index_t peak_of(MemoryKind kind) const { return at(peaks, kind); }
 
  private:
   static index_t at(const std::array<std::uint64_t, num_memory_kinds>& by_kind, MemoryKind kind) {

@@ -5,6 +5,7 @@
 
 #include "core/kernels/elementwise.hpp"
 #include "core/kernels/math.hpp"
+#include "core/kernels/transpose.hpp"
 #include "tests/core/dropout_mask.hpp"
 #include "tests/core/kernel_sweep.hpp"
 
@@ -146,4 +147,31 @@ TEST_CASE("dropout of other steps, layers and seeds is another", "[kernels]") {
   CHECK(bit_difference(mask(1, 1, 0), base) != "");
   CHECK(bit_difference(mask(1, 0, 1), base) != "");
   CHECK(bit_difference(mask(1, 1, 0), mask(1, 0, 1)) != "");
+}
+
+TEST_CASE("a transposed matrix, for all sizes around groups of eight, by any number of threads",
+          "[kernels]") {
+  for (const int threads : {1, 2, 3}) {
+    Context context(threads, {});
+    for (const index_t rows : {0, 1, 7, 8, 9, 16, 25}) {
+      for (const index_t cols : {1, 5, 8, 19}) {
+        const auto size = static_cast<std::size_t>(rows * cols);
+        const Floats from = mixed_floats(size, 8);
+        Floats to(size, NAN), expected(size);
+        for (index_t i = 0; i < rows; ++i) {
+          for (index_t j = 0; j < cols; ++j)
+            expected[static_cast<std::size_t>(j * rows + i)] =
+                from[static_cast<std::size_t>(i * cols + j)];
+        }
+        kernels::transpose(context, from.data(), rows, cols, to.data());
+        REQUIRE(bit_difference(to, expected) == "");
+        // Rows that are further apart than they are long.
+        Floats wide(static_cast<std::size_t>(rows * (cols + 3)), NAN), again(size, NAN);
+        for (index_t i = 0; i < rows; ++i)
+          std::copy_n(from.begin() + i * cols, cols, wide.begin() + i * (cols + 3));
+        kernels::transpose_on_one_thread(wide.data(), cols + 3, rows, cols, again.data());
+        REQUIRE(bit_difference(again, expected) == "");
+      }
+    }
+  }
 }

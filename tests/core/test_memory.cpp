@@ -34,6 +34,9 @@ TEST_CASE("bytes in use and peaks by kind and phase", "[arena]") {
   CHECK(arena.peak_of(Phase::forward) == 1500);
   CHECK(arena.peak_of(Phase::backward) == 700);
   CHECK(arena.peak_of(Phase::update) == 0);
+  CHECK(arena.peak_of(MemoryKind::activations) == 1000);
+  CHECK(arena.peak_of(MemoryKind::workspace) == 200);
+  CHECK(arena.peak_of(MemoryKind::parameters) == 0);
 
   arena.release(MemoryKind::gradients, b, 500);
   arena.release(MemoryKind::workspace, c, 200);

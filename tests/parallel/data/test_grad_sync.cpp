@@ -18,8 +18,15 @@ using namespace weft::testing;
 
 namespace {
 
+constexpr index_t all_bytes [[maybe_unused]] = index_t{1} << 40;
+#ifdef __SANITIZE_THREAD__
+// The whole matrix takes minutes there, and shows no other races.
+constexpr index_t counts[] = {1, 2, 3, 5, 8};
+constexpr index_t bucket_sizes[] = {5000};
+#else
 constexpr index_t counts[] = {1, 2, 3, 4, 5, 6, 8, 12};
-constexpr index_t all_bytes = index_t{1} << 40;
+constexpr index_t bucket_sizes[] = {1024, 5000, all_bytes};
+#endif
 constexpr index_t num_steps = 2;
 
 // The most bytes of gradients that folding `lanes` takes: a full one for each node before a lane
@@ -99,7 +106,9 @@ TEST_CASE("the step's gradient does not depend on dp, ZeRO or buckets", "[grad_s
       if (dp > lanes) continue;
       for (const index_t per_lane : {1, 3}) {
         for (const index_t zero : {0, 1}) {
-          for (const index_t bytes : {index_t{1024}, index_t{5000}, all_bytes}) {
+          for (const index_t bytes : bucket_sizes) {
+            // Many ranks with many messages take long where they share a few cores.
+            if (dp >= 8 && bytes == 1024) continue;
             check({.lanes = lanes,
                    .per_lane = per_lane,
                    .dp = static_cast<int>(dp),

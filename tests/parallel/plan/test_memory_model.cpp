@@ -174,7 +174,6 @@ TEST_CASE("ZeRO-1 cuts the optimizer's state over dp on norm blocks") {
   index_t sum = 0;
   for (index_t rank = 0; rank < 3; ++rank) {
     const index_t mine = optimizer_elements(plan, 0, rank, 0);
-    if (rank < 2) CHECK(mine % 1024 == 0);
     CHECK(std::abs(mine - stored / 3) <= 1024);
     CHECK(rank_memory(plan, 0, rank).optimizer_bytes == 8 * mine);
     sum += mine;

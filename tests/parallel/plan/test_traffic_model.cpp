@@ -83,6 +83,12 @@ TEST_CASE("sequence parallel moves the same rows, and what its blocks sum") {
   for (index_t rank = 0; rank < 3; ++rank) {
     sum += rank_traffic(plan, rank, 0, 0).tp_bytes;
   }
+  // The last rank owns a quarter of the rows more than the first: an all-reduce of B with O owned
+  // sends (B - O) + 2 O. 9 of them, and 2 O before pooling; and one piece more of the loss'
+  // records.
+  const double quarter = vit_stream / 16 / 4;
+  CHECK(rank_traffic(plan, 2, 0, 0).tp_bytes - rank_traffic(plan, 0, 0, 0).tp_bytes ==
+        Approx(8 * (9 * quarter + 2 * quarter + 2 * 16 * 16)));
   plan.layout.sequence_parallel = false;
   for (index_t rank = 0; rank < 3; ++rank) even += rank_traffic(plan, rank, 0, 0).tp_bytes;
   const double stream = vit_stream / 16;  // 4 tokens
