@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # tests/run.sh [CTEST OPTION...]: sets the machine up, builds, and runs all tests. Safe to repeat.
-# Ends with CTest's summary of the release build; the sanitized builds come before it.
+# Ends with CTest's summary of the release build; the sanitized builds come before it, mutations after.
 #
 #   tests/run.sh -L unit        only the unit tests of the release build
 #   WEFT_SANITIZERS=0           leave out the asan and tsan builds
+#   WEFT_MUTATIONS=1            afterwards the mutation leg, too (tests/mutation/run.sh)
 #   WEFT_WERROR=1               warnings are errors
 #   WEFT_TEST_CIFAR10=DIR       the real CIFAR-10 (official binary files): its tests run, else skip
 set -euo pipefail
@@ -39,3 +40,8 @@ fi
 build release
 say "all tests"
 ctest --test-dir build/release --output-on-failure "$@"
+
+if [ "${WEFT_MUTATIONS:-0}" = 1 ] && [ $# = 0 ]; then
+  say "builds with a broken rule, which tests must notice"
+  Kokkos_ROOT="$kokkos" tests/mutation/run.sh
+fi

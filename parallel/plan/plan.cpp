@@ -27,6 +27,16 @@ index_t Plan::num_steps() const {
   return run.steps ? *run.steps : run.epochs.value_or(0) * steps_per_epoch();
 }
 
+index_t Plan::num_token_blocks() const {
+#ifdef WEFT_MUTATION_SP_ROWS
+  const bool by_plan = false;  // but by rank
+#else
+  const bool by_plan = is_exact();
+#endif
+  if (by_plan) return numerics.shards;
+  return layout.sequence_parallel ? layout.tp : 1;
+}
+
 Range Plan::token_blocks_of(index_t tp_rank) const {
   if (!layout.sequence_parallel) return {0, num_token_blocks()};
   return part_of(tp_rank, layout.tp, num_token_blocks());

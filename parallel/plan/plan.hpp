@@ -130,10 +130,7 @@ struct Plan {
   index_t num_pieces() const { return is_exact() ? numerics.shards : layout.tp; }
   index_t num_lanes() const { return is_exact() ? numerics.lanes : layout.dp; }
   // Parts in which the rows of a microbatch are summed and, with sequence parallel, cut over tp.
-  index_t num_token_blocks() const {
-    if (is_exact()) return numerics.shards;
-    return layout.sequence_parallel ? layout.tp : 1;
-  }
+  index_t num_token_blocks() const;
   index_t microbatches_per_lane() const { return batch.global / (batch.micro * num_lanes()); }
   // Optimizer steps of one pass over the training split: whole global batches (drop), or all
   // samples (pad).

@@ -1,11 +1,11 @@
-// One result for every layout (ranks as threads), what changes it, and the stop before an update
-// that is not finite.
+// One set of bits for every layout (ranks as threads): tensor, data and pipeline parallel, ZeRO,
+// sequence parallel, schedules, stages, orders of ranks, buckets, threads. Layouts are chosen so
+// that each pair of choices meets somewhere; the full product would take days.
 #include <catch2/catch.hpp>
 
-#include <bit>
+#include <algorithm>
+#include <sstream>
 
-#include "apps/agreement.hpp"
-#include "parallel/comm/local_transport.hpp"
 #include "tests/apps/training_run.hpp"
 #include "tests/layers/rank_group.hpp"
 
@@ -19,162 +19,183 @@ const SmallData& data() {
   return small;
 }
 
+constexpr index_t kib = 1024;
+constexpr index_t odd = 5003;  // bytes: 1250 elements, a norm block and no more
+constexpr bool on = true;
+
 struct Layout {
-  index_t tp, dp;
-  index_t threads = 1;
+  index_t tp = 1, dp = 1, pp = 1;
+  index_t zero = 0;
+  bool sequence_parallel = false;
+  std::string schedule = "1f1b";
+  std::vector<index_t> stages = {};
   std::string order = "tp,dp,pp";
+  index_t bucket_bytes = index_t{4} << 20;
+  index_t threads = 1;
 };
 
 Plan with_layout(Plan plan, const Layout& layout) {
-  plan.layout.tp = layout.tp;
-  plan.layout.dp = layout.dp;
-  plan.layout.threads = layout.threads;
-  plan.layout.order = layout.order;
+  plan.layout = {.tp = layout.tp,
+                 .dp = layout.dp,
+                 .pp = layout.pp,
+                 .zero = layout.zero,
+                 .schedule = layout.schedule,
+                 .sequence_parallel = layout.sequence_parallel,
+                 .stages = layout.stages,
+                 .threads = layout.threads,
+                 .order = layout.order};
+  plan.comm.bucket_bytes = layout.bucket_bytes;
   return plan;
 }
 
-// Three steps, one of them with a padded batch, and an evaluation.
+std::string text_of(const Layout& layout) {
+  std::ostringstream text;
+  text << "tp " << layout.tp << " x dp " << layout.dp << " x pp " << layout.pp << ", ZeRO "
+       << layout.zero << (layout.sequence_parallel ? ", sequence parallel, " : ", ")
+       << layout.schedule << ", stages";
+  for (const index_t blocks : layout.stages) text << " " << blocks;
+  text << (layout.stages.empty() ? " even" : "") << ", order " << layout.order << ", buckets of "
+       << layout.bucket_bytes << ", threads " << layout.threads;
+  return text.str();
+}
+
+// Three steps, the last of them with a padded batch, and an evaluation.
 TrainingRun short_run(const Plan& plan) {
   return train(plan, data(), {.num_steps = 3, .evaluate = true});
 }
 
-void check_layouts(const Plan& plan, const std::vector<Layout>& layouts) {
-  const TrainingRun base = short_run(plan);
-  std::vector<Layout> all = layouts;
-  for (const int threads : several_threads()) all.push_back({1, 1, threads});
-  for (const Layout& layout : all) {
-    INFO("S = " << plan.numerics.shards << ", tp = " << layout.tp << ", dp = " << layout.dp
-                << ", threads = " << layout.threads << ", order " << layout.order);
-    const TrainingRun run = short_run(with_layout(plan, layout));
-    CHECK(run.loss_hash == base.loss_hash);
-    CHECK(run.state_hash == base.state_hash);
-    CHECK(run.evaluation.samples == base.evaluation.samples);
-    CHECK(bit_difference<double>({run.evaluation.loss, run.evaluation.accuracy},
-                                 {base.evaluation.loss, base.evaluation.accuracy}) == "");
-    // Hashes say that something differs; this says what.
-    for (const auto& [name, values] : base.final) {
-      INFO(name);
-      CHECK(bit_difference(run.final.at(name), values) == "");
-    }
+void check_equal(const TrainingRun& run, const TrainingRun& base) {
+  CHECK(run.loss_hash == base.loss_hash);
+  CHECK(run.state_hash == base.state_hash);
+  CHECK(run.evaluation.samples == base.evaluation.samples);
+  CHECK(bit_difference<double>({run.evaluation.loss, run.evaluation.accuracy},
+                               {base.evaluation.loss, base.evaluation.accuracy}) == "");
+  // Hashes say that something differs; this says what.
+  for (std::size_t i = 0; i < base.steps.size(); ++i) {
+    const StepResult &a = run.steps[i], &b = base.steps[i];
+    INFO("step " << i << ": loss, accuracy, rate, gradient norm");
+    CHECK(bit_difference<double>({a.loss, a.accuracy, a.learning_rate, a.gradient_norm},
+                                 {b.loss, b.accuracy, b.learning_rate, b.gradient_norm}) == "");
+  }
+  REQUIRE(run.final.size() == base.final.size());
+  for (const auto& [name, values] : base.final) {
+    INFO(name);
+    CHECK(bit_difference(run.final.at(name), values) == "");
   }
 }
 
-// Large batches, so that an epoch ends within three steps.
-Plan layout_plan(index_t shards) {
-  Plan plan = small_plan(shards);
-  plan.batch.global *= 4;  // four microbatches a lane
+// Every layout against one rank with one thread. Clipping and a padded batch are at work.
+void check_layouts(const Plan& plan, std::vector<Layout> layouts) {
+  const TrainingRun base = short_run(plan);
+  REQUIRE(base.steps.back().num_real < plan.batch.global);
+  REQUIRE(std::any_of(base.steps.begin(), base.steps.end(), [&](const StepResult& step) {
+    return step.gradient_norm > plan.optimizer.clip_norm;
+  }));
+  for (const int threads : several_threads()) layouts.push_back({.threads = threads});
+  for (const Layout& layout : layouts) {
+    INFO(plan.model.kind << ", S = " << plan.numerics.shards << ", R = " << plan.numerics.lanes
+                         << ", " << text_of(layout));
+    check_equal(short_run(with_layout(plan, layout)), base);
+  }
+}
+
+// A global batch of 72, so that the third step of 150 samples has 6 real ones.
+Plan layout_plan(Plan plan, index_t shards, index_t lanes, index_t microbatches_per_lane) {
+  plan.numerics.shards = shards;
+  plan.numerics.lanes = lanes;
+  plan.batch.global = 72;
+  plan.batch.micro = 72 / (lanes * microbatches_per_lane);
   plan.model.dropout = 0.1;
+  plan.model.layers = 3;
+  plan.optimizer.clip_norm = 0.5;
   plan.run.steps = 3;
   return plan;
 }
 
-}  // namespace
-
-TEST_CASE("one hash for every layout, S = R = 4", "[trainer]") {
-  const Plan plan = layout_plan(4);
-  REQUIRE(plan.steps_per_epoch() == 3);
-  const std::vector<Layout> layouts{{2, 1}, {3, 1}, {4, 1}, {1, 2}, {1, 3}, {1, 4},
-                                    {2, 2}, {3, 2}, {2, 3}, {4, 3}, {3, 4}, {2, 2, 1, "dp,tp,pp"}};
-  check_layouts(plan, layouts);
+Plan mlp(index_t shards, index_t lanes, index_t microbatches_per_lane) {
+  return layout_plan(small_plan(4), shards, lanes, microbatches_per_lane);
 }
 
-TEST_CASE("one hash for every layout, S = R = 12", "[trainer]") {
-  check_layouts(layout_plan(12), {{12, 1}, {1, 12}, {5, 2}, {2, 5}, {3, 4}});
+Plan vit(index_t shards, index_t lanes, index_t microbatches_per_lane) {
+  return layout_plan(small_vit(4), shards, lanes, microbatches_per_lane);
 }
 
-TEST_CASE("one hash for every layout with SGD", "[trainer]") {
-  Plan plan = layout_plan(4);
+void use_sgd(Plan& plan) {
   plan.optimizer.kind = "sgd";
   plan.optimizer.momentum = 0.9;
-  plan.optimizer.clip_norm = 0.1;
-  check_layouts(plan, {{4, 1}, {1, 4}, {2, 2}});
+  plan.optimizer.schedule = {.kind = "cosine", .warmup_steps = 1, .final_fraction = 0.1};
 }
 
-TEST_CASE("another run has another hash", "[trainer]") {
-  const Plan plan = with_layout(layout_plan(4), {2, 2});
-  const TrainingRun base = short_run(plan);
-  CHECK(short_run(plan).state_hash == base.state_hash);
+}  // namespace
 
-  const auto differs = [&](const TrainingRun& run) {
-    return run.state_hash != base.state_hash && run.loss_hash != base.loss_hash;
-  };
-  Plan other = plan;
-  other.numerics.seed = 2;
-  CHECK(differs(short_run(other)));
-  other = plan;
-  other.numerics.shards = 2;  // another plan: leaves of another width
-  CHECK(short_run(other).state_hash != base.state_hash);
-
-  const auto exchange = [](float* value, std::uint32_t bits) {
-    *value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(*value) ^ bits);
-  };
-  const auto with_flip = [&](std::uint32_t bits) {
-    return train(plan, data(), {.num_steps = 3, .before = [&](Trainer& trainer) {
-                                  const Parameter& p = *trainer.parameters().all()[0];
-                                  if (p.spec.owned().contains(3)) exchange(p.value_of(3), bits);
-                                }});
-  };
-  CHECK(differs(with_flip(1u << 31)));                 // the sign of one weight
-  CHECK(with_flip(1u).state_hash != base.state_hash);  // its last bit
-  CHECK(with_flip(0u).state_hash == base.state_hash);
+TEST_CASE("one set of bits: MLP, three microbatches a lane", "[trainer][layouts]") {
+  Plan plan = mlp(4, 4, 3);
+  plan.model.layers = 4;
+  check_layouts(
+      plan, {{.tp = 2},
+             {.tp = 3, .pp = 2, .sequence_parallel = on, .stages = {1, 3}},
+             {.tp = 4, .dp = 2, .zero = 1, .sequence_parallel = on, .bucket_bytes = odd},
+             {.dp = 2, .zero = 1, .bucket_bytes = kib},
+             {.dp = 3, .pp = 2, .zero = 1, .schedule = "gpipe", .order = "pp,dp,tp"},
+             {.tp = 2, .dp = 4, .order = "dp,tp,pp", .bucket_bytes = kib},
+             {.pp = 4, .schedule = "gpipe"},
+             {.tp = 2, .pp = 3, .schedule = "gpipe", .stages = {2, 1, 1}, .order = "pp,tp,dp"},
+             {.tp = 2, .dp = 2, .pp = 2, .zero = 1, .sequence_parallel = on, .order = "dp,pp,tp"},
+             {.tp = 1, .dp = 4, .pp = 3, .zero = 1, .stages = {1, 1, 2}, .bucket_bytes = odd}});
 }
 
-TEST_CASE("the set of samples decides, not the order of their list", "[trainer]") {
-  const Plan plan = layout_plan(4);
-  const TrainingRun base = short_run(plan);
-  Split other = data().split();
-  const LocalWorld world(1);
-  const auto transport = world.make_transport(0);
-  std::swap(other.train[0], other.train[149]);
-  Trainer same(plan, data().images(), other, *transport);
-  for (int i = 0; i < 3; ++i) same.step();
-  // The sampler makes an order of its own.
-  CHECK(same.loss_hash() == base.loss_hash);
-  other.train[0] = data().split().validation[0];
-  Trainer different(plan, data().images(), other, *transport);
-  for (int i = 0; i < 3; ++i) different.step();
-  CHECK(different.loss_hash() != base.loss_hash);
+TEST_CASE("one set of bits: transformer, one microbatch a lane", "[trainer][layouts]") {
+  check_layouts(
+      vit(4, 4, 1),
+      {{.tp = 4},
+       {.tp = 3, .sequence_parallel = on},
+       {.dp = 4, .zero = 1, .bucket_bytes = odd},
+       {.pp = 3},
+       {.tp = 2, .dp = 3, .sequence_parallel = on, .order = "dp,tp,pp", .bucket_bytes = kib},
+       {.tp = 2, .pp = 2, .sequence_parallel = on, .schedule = "gpipe", .stages = {2, 1}},
+       {.dp = 2, .pp = 2, .zero = 1, .stages = {1, 2}, .order = "pp,dp,tp"},
+       {.tp = 4, .dp = 2, .zero = 1, .bucket_bytes = kib},
+       {.tp = 3, .dp = 2, .pp = 2, .zero = 1, .sequence_parallel = on, .bucket_bytes = odd},
+       {.tp = 2, .dp = 2, .pp = 3, .zero = 1, .schedule = "gpipe", .order = "pp,tp,dp"}});
 }
 
-TEST_CASE("replicas that differ are found", "[trainer]") {
-  for (const auto& [tp, dp] : {std::pair{2, 1}, {1, 2}}) {
-    const Plan plan = with_layout(layout_plan(4), {tp, dp});
-    std::vector<std::string> errors(2);
-    on_ranks(plan, data(), [&](Trainer& trainer) {
-      const int rank = trainer.mesh().world_rank();
-      for (const auto& p : trainer.parameters().all()) {
-        if (rank == 1 && p->spec.is_replicated()) p->value[0] += 1.0f;
-      }
-      try {
-        trainer.state_hash();
-      } catch (const Error& error) {
-        errors[static_cast<std::size_t>(rank)] = error.what();
-      }
-    });
-    for (const std::string& error : errors) CHECK(error.find("differ") != std::string::npos);
-  }
+TEST_CASE("one set of bits: transformer, three microbatches a lane", "[trainer][layouts]") {
+  check_layouts(vit(4, 4, 3), {{.tp = 2, .dp = 2, .zero = 1, .sequence_parallel = on},
+                               {.tp = 3, .pp = 3, .sequence_parallel = on, .schedule = "gpipe"},
+                               {.dp = 3, .pp = 3, .bucket_bytes = kib},
+                               {.dp = 4, .pp = 2, .zero = 1, .stages = {2, 1}},
+                               {.tp = 4, .dp = 1, .pp = 2, .order = "pp,tp,dp"}});
 }
 
-TEST_CASE("a loss that is not finite stops all ranks before the update", "[trainer]") {
-  for (const Layout& layout : {Layout{1, 1}, Layout{2, 2}, Layout{4, 1}}) {
-    Plan plan = with_layout(layout_plan(4), layout);
-    plan.optimizer.kind = "sgd";
-    plan.optimizer.lr = 1e30;
-    plan.optimizer.clip_norm = 0.0;
-    std::vector<std::string> faults(static_cast<std::size_t>(plan.num_ranks()), "no error");
-    on_ranks(plan, data(), [&](Trainer& trainer) {
-      std::string& fault = faults[static_cast<std::size_t>(trainer.mesh().world_rank())];
-      trainer.step();
-      const Hash128 before = trainer.state_hash();
-      try {
-        trainer.step();
-      } catch (const AgreedError& error) {
-        fault = error.code() == ExitCode::failed ? "" : "wrong code";
-        if (std::string(error.what()).find("step 2") == std::string::npos) fault = error.what();
-      }
-      if (trainer.state_hash() != before) fault = "the state has changed";
-    });
-    INFO("tp = " << layout.tp << ", dp = " << layout.dp);
-    for (const std::string& fault : faults) CHECK(fault == "");
+// Also: fewer rows than token blocks (2 or 8 of 12), so that some ranks own no row.
+TEST_CASE("one set of bits: twelve shards and lanes", "[trainer][layouts]") {
+  check_layouts(mlp(12, 12, 3),
+                {{.tp = 12, .sequence_parallel = on},
+                 {.dp = 12, .zero = 1, .bucket_bytes = kib},
+                 {.tp = 5, .dp = 2, .zero = 1, .sequence_parallel = on, .bucket_bytes = odd},
+                 {.tp = 2, .dp = 5, .order = "dp,tp,pp"},
+                 {.tp = 3, .pp = 3, .schedule = "gpipe"}});
+  check_layouts(vit(12, 12, 3),
+                {{.tp = 12, .sequence_parallel = on},
+                 {.tp = 5, .pp = 2, .sequence_parallel = on, .stages = {1, 2}},
+                 {.dp = 5, .pp = 2, .zero = 1, .schedule = "gpipe", .bucket_bytes = odd},
+                 {.tp = 3, .dp = 4, .zero = 1}});
+}
+
+TEST_CASE("one set of bits: shards and lanes that differ", "[trainer][layouts]") {
+  check_layouts(vit(2, 6, 2), {{.tp = 2, .dp = 4, .zero = 1, .sequence_parallel = on},
+                               {.dp = 5, .pp = 2, .zero = 1, .bucket_bytes = kib}});
+  check_layouts(mlp(6, 3, 4), {{.tp = 4, .dp = 3, .zero = 1, .sequence_parallel = on},
+                               {.tp = 5, .dp = 2, .bucket_bytes = kib}});
+  check_layouts(vit(1, 1, 4), {{.pp = 3}, {.pp = 2, .schedule = "gpipe"}});
+}
+
+TEST_CASE("one set of bits: SGD with momentum and a schedule", "[trainer][layouts]") {
+  for (Plan plan : {mlp(4, 4, 1), vit(4, 4, 3)}) {
+    use_sgd(plan);
+    check_layouts(plan, {{.tp = 4, .sequence_parallel = on},
+                         {.dp = 3, .zero = 1, .bucket_bytes = odd},
+                         {.tp = 2, .dp = 2, .pp = 2, .zero = 1, .sequence_parallel = on},
+                         {.dp = 2, .pp = 3, .schedule = "gpipe", .order = "pp,dp,tp"}});
   }
 }

@@ -1,5 +1,6 @@
 #include "tests/apps/training_run.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <stdexcept>
 
@@ -15,18 +16,52 @@ void expect(bool condition, const std::string& message) {
   if (!condition) throw std::runtime_error(message);
 }
 
-// Adds what this rank holds to the whole tensors; copies must be equal.
-void collect(const ParameterSet& parameters, NamedFloats& all) {
-  for (const auto& p : parameters.all()) {
-    Floats& global = all[p->name];
-    const bool is_new = global.empty();
-    if (is_new) global.resize(static_cast<std::size_t>(p->spec.global().num_elements()));
-    Floats merged = global;
-    gather(p->spec, p->value, merged);
-    expect(is_new || !p->spec.is_replicated() || bit_difference(merged, global).empty(),
-           p->name + ": copies differ");
-    global = std::move(merged);
+// Whole tensors, as ranks add what they hold: copies must be equal, and nothing may be missing.
+class WholeTensors {
+ public:
+  void add(const ParameterSet& parameters) {
+    for (const auto& p : parameters.all()) add(*p);
   }
+
+  NamedFloats take() {
+    for (const auto& [name, is_known] : is_known_) {
+      expect(std::find(is_known.begin(), is_known.end(), false) == is_known.end(),
+             name + ": no rank holds all of it");
+    }
+    return std::move(values_);
+  }
+
+ private:
+  void add(const Parameter& p) {
+    Floats& whole = values_[p.name];
+    std::vector<bool>& is_known = is_known_[p.name];
+    whole.resize(static_cast<std::size_t>(p.spec.global().num_elements()));
+    is_known.resize(whole.size());
+    for_each_held(p.spec, [&](index_t global, index_t local) {
+      const auto at = static_cast<std::size_t>(global);
+      expect(!is_known[at] || bit_difference(&whole[at], p.value + local, 1).empty(),
+             p.name + ": copies differ");
+      whole[at] = p.value[local];
+      is_known[at] = true;
+    });
+  }
+
+  NamedFloats values_;
+  std::map<std::string, std::vector<bool>> is_known_;
+};
+
+RankFigures figures_of(Trainer& trainer) {
+  Mesh& mesh = trainer.mesh();
+  const Arena& arena = trainer.context().arena;
+  RankFigures figures{.tp = mesh.rank("tp"),
+                      .dp = mesh.rank("dp"),
+                      .pp = mesh.rank("pp"),
+                      .held_elements = trainer.parameters().held_elements()};
+  for (std::size_t i = 0; i < num_memory_kinds; ++i) {
+    figures.bytes[i] = arena.in_use(static_cast<MemoryKind>(i));
+    figures.peaks[i] = arena.peak_of(static_cast<MemoryKind>(i));
+  }
+  return figures;
 }
 
 bool equal(const StepResult& a, const StepResult& b) {
@@ -63,6 +98,15 @@ Plan small_plan(index_t shards) {
   return plan;
 }
 
+Plan small_vit(index_t shards) {
+  Plan plan = small_plan(shards);
+  plan.model.kind = "vit";
+  plan.model.heads = 12;
+  plan.model.patch = 16;
+  plan.model.mlp_ratio = 2;
+  return plan;
+}
+
 void on_ranks(const Plan& plan, const SmallData& data, const std::function<void(Trainer&)>& body) {
   const auto faults = validate(plan, plan.num_ranks());
   expect(faults.empty(), faults.empty() ? "" : faults[0].key + ": " + faults[0].message);
@@ -84,25 +128,22 @@ TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& opt
   all.ranks.resize(static_cast<std::size_t>(plan.num_ranks()));
   std::mutex mutex;
   bool is_first = true;
+  WholeTensors initial, final;
   on_ranks(plan, data, [&](Trainer& trainer) {
     if (options.before) options.before(trainer);
     {
       const std::lock_guard lock(mutex);
-      collect(trainer.parameters(), all.initial);
+      initial.add(trainer.parameters());
     }
     std::vector<StepResult> steps;
     for (index_t i = 0; i < options.num_steps; ++i) steps.push_back(trainer.step());
     const Hash128 loss_hash = trainer.loss_hash();
     const Hash128 state_hash = trainer.state_hash();
-    RankFigures figures{trainer.parameters().held_elements(), {}};
-    for (int kind = 0; kind < num_memory_kinds; ++kind) {
-      figures.bytes[static_cast<std::size_t>(kind)] =
-          trainer.context().arena.in_use(static_cast<MemoryKind>(kind));
-    }
+    const RankFigures figures = figures_of(trainer);
     const Evaluation evaluation = options.evaluate ? trainer.evaluate() : Evaluation{};
 
     const std::lock_guard lock(mutex);
-    collect(trainer.parameters(), all.final);
+    final.add(trainer.parameters());
     all.ranks[static_cast<std::size_t>(trainer.mesh().world_rank())] = figures;
     if (is_first) {
       all.steps = steps;
@@ -120,6 +161,8 @@ TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& opt
                .empty(),
            "ranks report other evaluations");
   });
+  all.initial = initial.take();
+  all.final = final.take();
   return all;
 }
 

@@ -30,13 +30,25 @@ class SmallData {
 // hidden 48, 2 layers; S = R = shards; a global batch of 4 microbatches of 4, or of 12 of 2. 150
 // samples, the last batch of an epoch padded.
 Plan small_plan(index_t shards);
+// The same with a transformer of 12 heads, whose images are 2 x 2 patches.
+Plan small_vit(index_t shards);
 
 // Whole tensors by name.
 using NamedFloats = std::map<std::string, Floats>;
 
 struct RankFigures {
+  int tp = 0, dp = 0, pp = 0;  // place on the mesh
   index_t held_elements = 0;
   std::array<std::uint64_t, num_memory_kinds> bytes{};  // in use between steps
+  std::array<std::uint64_t, num_memory_kinds> peaks{};  // the most of each kind at once
+
+  index_t bytes_of(MemoryKind kind) const { return at(bytes, kind); }
+  index_t peak_of(MemoryKind kind) const { return at(peaks, kind); }
+
+ private:
+  static index_t at(const std::array<std::uint64_t, num_memory_kinds>& by_kind, MemoryKind kind) {
+    return static_cast<index_t>(by_kind[static_cast<std::size_t>(kind)]);
+  }
 };
 
 struct TrainingRun {
@@ -44,7 +56,7 @@ struct TrainingRun {
   Evaluation evaluation;
   Hash128 loss_hash;
   Hash128 state_hash;
-  NamedFloats initial;  // parameters
+  NamedFloats initial;  // parameters, of all stages
   NamedFloats final;
   std::vector<RankFigures> ranks;
 };
@@ -55,7 +67,8 @@ struct RunOptions {
   std::function<void(Trainer&)> before = {};  // on every rank, before the first step
 };
 
-// Throws the first rank's error, and where ranks do not agree in what must be equal on all.
+// Throws the first rank's error, and where ranks do not agree in what must be equal on all:
+// results, and what several of them hold.
 TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& options);
 
 // body(trainer) on every rank of the plan; a single rank runs on the calling thread.

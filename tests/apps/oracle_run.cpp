@@ -1,0 +1,145 @@
+#include "tests/apps/oracle_run.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+
+#include "tests/core/dropout_mask.hpp"
+#include "tests/oracle/cross_entropy.hpp"
+#include "tests/oracle/mlp.hpp"
+#include "tests/oracle/vit.hpp"
+
+namespace weft::testing {
+
+namespace {
+
+std::size_t size_of(index_t n) { return static_cast<std::size_t>(n); }
+
+oracle::MlpShape mlp_shape(const Plan& plan) {
+  return {.hidden = size_of(plan.model.hidden),
+          .layers = size_of(plan.model.layers),
+          .mlp_ratio = size_of(plan.model.mlp_ratio),
+          .dropout = plan.model.dropout};
+}
+
+oracle::VitShape vit_shape(const Plan& plan) {
+  return {.patch = size_of(plan.model.patch),
+          .hidden = size_of(plan.model.hidden),
+          .layers = size_of(plan.model.layers),
+          .heads = size_of(plan.model.heads),
+          .mlp_ratio = size_of(plan.model.mlp_ratio),
+          .dropout = plan.model.dropout};
+}
+
+oracle::OptimizerSettings settings_of(const Plan& plan) {
+  const OptimizerPlan& optimizer = plan.optimizer;
+  return {
+      .kind = optimizer.kind == "sgd" ? oracle::OptimizerKind::sgd : oracle::OptimizerKind::adamw,
+      .lr = optimizer.lr,
+      .weight_decay = optimizer.weight_decay,
+      .clip_norm = optimizer.clip_norm,
+      .momentum = optimizer.momentum,
+      .adamw = {optimizer.beta1, optimizer.beta2, optimizer.eps},
+      .schedule = optimizer.schedule.kind == "cosine" ? oracle::ScheduleKind::cosine
+                                                      : oracle::ScheduleKind::constant,
+      .warmup_steps = optimizer.schedule.warmup_steps,
+      .total_steps = plan.num_steps(),
+      .final_fraction = optimizer.schedule.final_fraction};
+}
+
+// A global batch as the oracle takes it.
+struct Samples {
+  oracle::Matrix x;
+  std::vector<int> labels;
+  std::vector<bool> is_real;
+  std::vector<double> weights;
+
+  explicit Samples(const HostBatch& batch)
+      : x(size_of(batch.num_rows()), 3072, {batch.x.begin(), batch.x.end()}),
+        labels(batch.labels.begin(), batch.labels.end()) {
+    for (const float weight : batch.weight) is_real.push_back(weight != 0.0f);
+    weights = oracle::mean_weights(is_real);
+  }
+};
+
+// What a run needs of either model.
+struct Model {
+  std::function<oracle::TrainStep(const Samples&, const std::vector<oracle::Matrix>& masks)> step;
+  std::function<oracle::Matrix(const oracle::Matrix& x)> logits;
+  std::size_t num_dropouts = 0;
+};
+
+template <class Oracle, class OracleShape>
+Model make_model(const Plan& plan, const OracleShape& shape, std::size_t num_dropouts,
+                 const NamedFloats& initial) {
+  oracle::NamedMatrices parameters = oracle::zero_parameters(shape);
+  if (parameters.size() != initial.size()) throw std::runtime_error("number of parameters");
+  for (auto& [name, p] : parameters) {
+    const Floats& values = initial.at(name);
+    if (values.size() != p.size()) throw std::runtime_error(name + ": size");
+    p.values.assign(values.begin(), values.end());
+  }
+  const auto model = std::make_shared<Oracle>(shape, settings_of(plan), std::move(parameters));
+  return {.step =
+              [=](const Samples& samples, const std::vector<oracle::Matrix>& masks) {
+                return model->train_step(samples.x, samples.labels, samples.weights, masks);
+              },
+          .logits = [=](const oracle::Matrix& x) { return model->logits(x); },
+          .num_dropouts = num_dropouts};
+}
+
+Model make_model(const Plan& plan, const NamedFloats& initial) {
+  if (plan.is_vit()) {
+    const oracle::VitShape shape = vit_shape(plan);
+    return make_model<oracle::OracleVit>(plan, shape, shape.num_dropouts(), initial);
+  }
+  const oracle::MlpShape shape = mlp_shape(plan);
+  return make_model<oracle::OracleMlp>(plan, shape, shape.layers, initial);
+}
+
+std::vector<oracle::Matrix> masks_of(const Plan& plan, std::size_t num_dropouts, index_t step) {
+  std::vector<oracle::Matrix> masks;
+  for (std::size_t layer = 0; plan.model.dropout > 0.0 && layer < num_dropouts; ++layer) {
+    masks.push_back(dropout_mask(plan.numerics.seed, step, static_cast<index_t>(layer), 0,
+                                 plan.batch.global * plan.tokens_per_sample(), plan.model.hidden,
+                                 plan.model.dropout));
+  }
+  return masks;
+}
+
+// In one piece, without augmentation, dropout or padding.
+double validation_loss(const Model& model, const SmallData& data) {
+  const BatchReader reader(data.images(), Cifar10::Part::training, std::nullopt);
+  const auto count = static_cast<index_t>(data.split().validation.size());
+  HostBatch batch;
+  reader.read_into(EvalSampler(data.split().validation, count).indices_of(0), {0, count}, batch);
+  const Samples samples(batch);
+  return oracle::softmax_cross_entropy(model.logits(samples.x), samples.labels, samples.weights)
+      .loss;
+}
+
+}  // namespace
+
+OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats& initial) {
+  const Model model = make_model(plan, initial);
+  Sampler sampler(data.split().train, plan.batch.global, plan.batch.last, plan.numerics.seed);
+  const BatchReader reader(data.images(), Cifar10::Part::training,
+                           plan.task.augment ? std::optional(plan.numerics.seed) : std::nullopt);
+  OracleRun run;
+  HostBatch batch;
+  for (index_t step = 0; step < plan.num_steps(); ++step) {
+    reader.read_into(sampler.indices_of(step), {0, plan.batch.global}, batch);
+    const Samples samples(batch);
+    const oracle::TrainStep done = model.step(samples, masks_of(plan, model.num_dropouts, step));
+    run.steps.push_back({.loss = done.loss,
+                         .gradient_norm = done.gradient_norm,
+                         .learning_rate = done.lr,
+                         .num_real = static_cast<index_t>(
+                             std::count(samples.is_real.begin(), samples.is_real.end(), true))});
+  }
+  run.validation_loss = validation_loss(model, data);
+  return run;
+}
+
+}  // namespace weft::testing
