@@ -1,5 +1,6 @@
 // The report of `weft check` as one JSON object.
 #include "apps/check_report.hpp"
+#include "apps/layout_json.hpp"
 
 namespace weft {
 
@@ -43,22 +44,6 @@ Json model_json(const Plan& plan) {
     json["heads"] = plan.model.heads;
     json["patch"] = plan.model.patch;
   }
-  return json;
-}
-
-Json layout_json(const Plan& plan) {
-  const LayoutPlan& layout = plan.layout;
-  Json json = {{"tp", layout.tp},
-               {"dp", layout.dp},
-               {"pp", layout.pp},
-               {"zero", layout.zero},
-               {"schedule", layout.schedule},
-               {"sequence_parallel", layout.sequence_parallel},
-               {"stages", "even"},
-               {"order", layout.order},
-               {"threads", layout.threads},
-               {"transport", plan.comm.transport}};
-  if (!layout.stages.empty()) json["stages"] = layout.stages;
   return json;
 }
 

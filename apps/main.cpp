@@ -16,6 +16,7 @@
 #include "apps/bench_gemm_command.hpp"
 #include "apps/check_command.hpp"
 #include "apps/data_command.hpp"
+#include "apps/layouts_command.hpp"
 #include "apps/train_command.hpp"
 #include "apps/version_command.hpp"
 #include "io/plan_file.hpp"
@@ -34,11 +35,15 @@ constexpr const char* first_steps =
     "  weft check apps/plans/cifar10-mlp.toml         what the plan means, before anything runs\n"
     "  mpirun -n 4 weft train apps/plans/cifar10-mlp.toml --data data/cifar10 \\\n"
     "      --set layout.tp=2 --set layout.dp=2\n"
+    "  mpirun -n 4 weft layouts apps/plans/cifar10-mlp.toml --data data/cifar10 \\\n"
+    "      --grid \"tp=1,2,4 dp=1,2,4\" --steps 50\n"
     "The same plan gives the same bits on every layout: compare state_hash.\n\n";
 
 // Which command was chosen, and its arguments.
 struct CommandLine {
+  RunInputs inputs;
   TrainOptions train;
+  LayoutsOptions layouts;
   DataMakeOptions make;
   std::string info_folder;
   std::optional<index_t> num_ranks;
@@ -46,22 +51,70 @@ struct CommandLine {
 };
 
 void add_plan_arguments(CLI::App& command, CommandLine& line) {
-  command.add_option("PLAN", line.train.plan_path, "the plan, a TOML file")->required();
+  command.add_option("PLAN", line.inputs.plan_path, "the plan, a TOML file")->required();
   command
-      .add_option("--set", line.train.overrides,
+      .add_option("--set", line.inputs.overrides,
                   "KEY=VALUE: overrides a key of the plan; may be repeated")
       ->type_name("KEY=VALUE")
       ->take_all();
   command.add_flag("--json", line.json, "one JSON object on the last line of standard output");
 }
 
-int run_train(const CommandLine& line, int* argc, char*** argv) {
+void add_data_argument(CLI::App& command, CommandLine& line) {
+  command.add_option("--data", line.inputs.data_folder,
+                     "data folder; else task.path of the plan, else WEFT_DATA");
+}
+
+void add_train(CLI::App& app, CommandLine& line) {
+  CLI::App* train = app.add_subcommand("train", "run the job; started by mpirun or srun, or alone");
+  add_plan_arguments(*train, line);
+  add_data_argument(*train, line);
+  train->add_option("--run", line.train.run_folder,
+                    "run folder (default runs/<plan>-<time>); must not hold a run");
+}
+
+void add_layouts(CLI::App& app, CommandLine& line) {
+  CLI::App* layouts = app.add_subcommand(
+      "layouts",
+      "run a plan on each layout of a grid and compare speed and bits; started by mpirun or srun "
+      "with as many ranks as the largest needs: smaller ones run on the first ranks");
+  add_plan_arguments(*layouts, line);
+  add_data_argument(*layouts, line);
+  layouts
+      ->add_option("--grid", line.layouts.grid,
+                   "KEY=VALUE,VALUE... of the layout, apart by spaces: \"tp=1,2 dp=1,2 "
+                   "pp=1,2 zero=0,1 schedule=gpipe,1f1b sequence_parallel=true,false "
+                   "transport=ucx,mpi stages=even,[1,2,3] order=tp-dp-pp,dp-tp-pp threads=1,2 "
+                   "bucket_bytes=65536\"; other keys as in the plan. What is not legal is listed")
+      ->required()
+      ->type_name("GRID");
+  layouts->add_option("--repeat", line.layouts.repeats, "times to run the whole list")
+      ->capture_default_str();
+  layouts->add_option("--steps", line.layouts.steps,
+                      "steps of each run (default: run.steps of the plan, else 20)");
+  layouts->add_option("--warmup", line.layouts.warm_up, "of these steps not measured")
+      ->capture_default_str();
+}
+
+int run_command(const CLI::App& app, const CommandLine& line, Session& session) {
+  if (app.got_subcommand("layouts")) {
+    LayoutsOptions options = line.layouts;
+    options.inputs = line.inputs;
+    options.json = line.json;
+    return layouts(options, session, std::cerr, std::cout);
+  }
+  TrainOptions options = line.train;
+  options.inputs = line.inputs;
+  options.json = line.json;
+  return train(options, session, std::cerr, std::cout);
+}
+
+// A command of many ranks.
+int run_on_ranks(const CLI::App& app, const CommandLine& line, int* argc, char*** argv) {
   const std::unique_ptr<Session> session = make_session(argc, argv);
   const auto say = [](const std::string& text) { std::cerr << "weft: " << text << std::endl; };
   try {
-    TrainOptions options = line.train;
-    options.json = line.json;
-    return train(options, *session, std::cerr, std::cout);
+    return run_command(app, line, *session);
   } catch (const AgreedError& error) {
     if (session->rank() == 0) say(error.what());
     return static_cast<int>(error.code());
@@ -88,13 +141,15 @@ void start_with_short_spins(char** argv) {
 }
 
 int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** argv) {
-  if (app.got_subcommand("train")) return run_train(line, argc, argv);
+  if (app.got_subcommand("train") || app.got_subcommand("layouts")) {
+    return run_on_ranks(app, line, argc, argv);
+  }
   if (app.got_subcommand("check")) {
-    const Plan plan = load_plan(line.train.plan_path, line.train.overrides, line.num_ranks);
+    const Plan plan = load_plan(line.inputs.plan_path, line.inputs.overrides, line.num_ranks);
     return check_plan(plan, line.num_ranks, line.json, std::cerr, std::cout);
   }
   if (app.got_subcommand("bench")) {
-    return bench_gemm(load_plan(line.train.plan_path, line.train.overrides), line.json, std::cerr,
+    return bench_gemm(load_plan(line.inputs.plan_path, line.inputs.overrides), line.json, std::cerr,
                       std::cout);
   }
   const CLI::App* data = app.get_subcommand("data");
@@ -110,8 +165,8 @@ int main(int argc, char** argv) {
   start_with_short_spins(argv);
   CommandLine line;
   CLI::App app(
-      "weft trains neural networks on grids of processes (tensor x data parallel), and the\n"
-      "result does not depend on the grid.\n",
+      "weft trains neural networks on grids of processes (tensor x data x pipeline parallel), and\n"
+      "the result does not depend on the grid.\n",
       "weft");
   app.set_version_flag("--version", [] { return version_text(); });
   app.require_subcommand(1);
@@ -123,12 +178,8 @@ int main(int argc, char** argv) {
   check->add_option("--ranks", line.num_ranks,
                     "number of ranks that will be started: must match the layout");
 
-  CLI::App* train = app.add_subcommand("train", "run the job; started by mpirun or srun, or alone");
-  add_plan_arguments(*train, line);
-  train->add_option("--data", line.train.data_folder,
-                    "data folder; else task.path of the plan, else WEFT_DATA");
-  train->add_option("--run", line.train.run_folder,
-                    "run folder (default runs/<plan>-<time>); must not hold a run");
+  add_train(app, line);
+  add_layouts(app, line);
 
   CLI::App* bench = app.add_subcommand("bench", "measure the machine");
   bench->require_subcommand(1);

@@ -6,7 +6,13 @@
 
 namespace weft {
 
+void StepStatistics::add(const StepStatistics& other) {
+  step_ms_.insert(step_ms_.end(), other.step_ms_.begin(), other.step_ms_.end());
+  samples_.insert(samples_.end(), other.samples_.begin(), other.samples_.end());
+}
+
 std::size_t StepStatistics::warm_up_steps() const {
+  if (warm_up_steps_) return std::min(*warm_up_steps_, step_ms_.size());
   return step_ms_.size() >= 100 ? 20 : step_ms_.size() / 5;
 }
 

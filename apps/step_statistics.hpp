@@ -1,18 +1,27 @@
 // Step times of a run: median and 95th percentile, without the first steps, in which caches fill.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace weft {
 
 class StepStatistics {
  public:
+  StepStatistics() = default;
+  // Leaves out `warm_up_steps` at the beginning instead of the usual number.
+  explicit StepStatistics(std::size_t warm_up_steps) : warm_up_steps_(warm_up_steps) {}
+
   void add(double step_ms, double effective_samples) {
     step_ms_.push_back(step_ms);
     samples_.push_back(effective_samples);
   }
+  // All steps of `other`, those of its warm-up too.
+  void add(const StepStatistics& other);
 
-  // Steps left out at the beginning: 20, or a fifth where there are fewer than 100.
+  // Steps left out at the beginning: 20, or a fifth where there are fewer than 100,
+  // unless told otherwise.
   std::size_t warm_up_steps() const;
   double median_ms() const { return quantile(0.5); }
   // 95 % of the steps take no longer.
@@ -23,6 +32,7 @@ class StepStatistics {
  private:
   double quantile(double q) const;
 
+  std::optional<std::size_t> warm_up_steps_;
   std::vector<double> step_ms_;
   std::vector<double> samples_;
 };

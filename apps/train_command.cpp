@@ -5,20 +5,19 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "apps/agreement.hpp"
+#include "apps/layout_json.hpp"
 #include "apps/progress_line.hpp"
 #include "apps/step_statistics.hpp"
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
 #include "io/plan_file.hpp"
 #include "io/run_log.hpp"
-#include "parallel/comm/transport_registry.hpp"
 
 namespace weft {
 
@@ -28,16 +27,6 @@ using Json = nlohmann::ordered_json;
 
 double ms_since(std::int64_t begin_ns, const Trace& trace) {
   return static_cast<double>(trace.now_ns() - begin_ns) * 1e-6;
-}
-
-std::string data_folder_of(const TrainOptions& options, const Plan& plan) {
-  if (!options.data_folder.empty()) return options.data_folder;
-  if (!plan.task.path.empty()) return plan.task.path;
-  if (const char* folder = std::getenv("WEFT_DATA"); folder && *folder) return folder;
-  throw Error(ExitCode::data,
-              "no data folder: give task.path in the plan, --data DIR or WEFT_DATA. `weft data "
-              "make cifar10 DIR` "
-              "makes a synthetic set");
 }
 
 // The numbers of one rank that the summary needs from all.
@@ -54,39 +43,22 @@ class TrainJob {
         text_(text),
         out_(out),
         session_(session),
-        start_transport_(make_transport(session.own_transport(), session)),
-        world_(*start_transport_, nullptr, "start", start_group, all_ranks(session.size())),
+        start_(session),
         progress_(text, isatty(STDERR_FILENO) != 0) {}
 
   int run() {
-    agree(world_, "plan",
-          [&] { plan_ = load_plan(options_.plan_path, options_.overrides, session_.size()); });
-    require_equal(world_, "the plan", plan_fingerprint(plan_, FingerprintOf::all),
-                  "Start all ranks with the same plan file and the same --set");
-    agree(world_, "transport",
-          [&] { transport_ = make_transport(plan_.comm.transport, session_); });
-    agree(world_, "data", [&] {
-      data_ = std::make_unique<Cifar10>(data_folder_of(options_, plan_));
-      split_ = make_split(data_->num_samples(Cifar10::Part::training), plan_.task.train,
-                          plan_.task.validation, plan_.task.split_seed);
-    });
-    agree(world_, "run folder", [&] { make_run_folder(); });
+    plan_ = start_.read_plan(options_.inputs, session_.size());
+    transport_ = start_.open_transport(plan_);
+    data_ = start_.open_data(options_.inputs, plan_);
+    agree(start_.world(), "run folder", [&] { make_run_folder(); });
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
-    Trainer trainer(plan_, *data_, split_, *transport_);
+    Trainer trainer(plan_, *data_.images, data_.split, *transport_);
     if (is_first()) say_start(trainer);
     train(trainer);
     return 0;
   }
 
  private:
-  static constexpr std::uint16_t start_group = 60;  // not one of the mesh's
-
-  static std::vector<int> all_ranks(int size) {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
-    return ranks;
-  }
-
   bool is_first() const { return session_.rank() == 0; }
 
   void make_run_folder() {
@@ -94,15 +66,17 @@ class TrainJob {
     const std::string folder =
         options_.run_folder.empty() ? default_run_folder(plan_.name) : options_.run_folder;
     log_ = std::make_unique<RunLog>(folder, to_toml(plan_));
-    log_->write_split(split_record(split_));
+    log_->write_split(split_record(data_.split));
   }
 
   void say_start(Trainer& trainer) {
     text_ << fmt::format(
-        "weft train {}: {} ranks (tp {} x dp {}) over {}, {}, {} steps of {} samples\n", plan_.name,
-        session_.size(), plan_.layout.tp, plan_.layout.dp, transport_->name(),
-        trainer.context().device.text(), trainer.num_steps(), plan_.batch.global);
-    text_ << fmt::format("run folder {}, data {}\n", log_->folder(), data_->folder()) << std::flush;
+        "weft train {}: {} ranks (tp {} x dp {} x pp {}) over {}, {}, {} steps of {} samples\n",
+        plan_.name, session_.size(), plan_.layout.tp, plan_.layout.dp, plan_.layout.pp,
+        transport_->name(), trainer.context().device.text(), trainer.num_steps(),
+        plan_.batch.global);
+    text_ << fmt::format("run folder {}, data {}\n", log_->folder(), data_.images->folder())
+          << std::flush;
   }
 
   void train(Trainer& trainer) {
@@ -167,12 +141,11 @@ class TrainJob {
 
   void finish(Trainer& trainer) {
     const Hash128 state = trainer.state_hash();
-    const RankFigures mine{
-        trainer.context().arena.peak().total,
-        static_cast<std::uint64_t>(trainer.parameters().held_elements()),
-        trainer.mesh().axis("tp").bytes_sent() + trainer.mesh().axis("dp").bytes_sent()};
+    const RankFigures mine{trainer.context().arena.peak().total,
+                           static_cast<std::uint64_t>(trainer.parameters().held_elements()),
+                           trainer.bytes_sent()};
     const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
-    const std::vector<std::string> all = world_.all_gather_strings("summary", bytes);
+    const std::vector<std::string> all = start_.world().all_gather_strings("summary", bytes);
     if (!is_first()) return;
     const Json summary = summary_of(trainer, state, all);
     log_->write_summary(summary.dump(2));
@@ -216,11 +189,7 @@ class TrainJob {
         {"peak_bytes", peak},
         {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
         {"comm_bytes_per_step", sent / static_cast<std::uint64_t>(trainer.num_steps())},
-        {"layout",
-         {{"tp", plan_.layout.tp},
-          {"dp", plan_.layout.dp},
-          {"threads", plan_.layout.threads},
-          {"order", plan_.layout.order}}},
+        {"layout", layout_json(plan_)},
         {"metrics",
          {{"validation_loss", evaluation_.loss}, {"validation_accuracy", evaluation_.accuracy}}},
         {"ranks", by_rank},
@@ -253,13 +222,11 @@ class TrainJob {
   std::ostream& text_;
   std::ostream& out_;
   Session& session_;
-  std::unique_ptr<Transport> start_transport_;  // until the plan has chosen one
-  Communicator world_;
+  RunStart start_;
   ProgressLine progress_;
   Plan plan_;
   std::unique_ptr<Transport> transport_;
-  std::unique_ptr<Cifar10> data_;
-  Split split_;
+  TrainingData data_;
   std::unique_ptr<RunLog> log_;  // rank 0 only
   StepStatistics times_;
   StepResult last_result_;

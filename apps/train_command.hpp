@@ -3,19 +3,16 @@
 #pragma once
 
 #include <iosfwd>
-#include <optional>
 #include <string>
-#include <vector>
 
+#include "apps/run_start.hpp"
 #include "parallel/comm/session.hpp"
 
 namespace weft {
 
 struct TrainOptions {
-  std::string plan_path;
-  std::vector<std::string> overrides;  // --set
-  std::string run_folder;              // empty: runs/<plan name>-<time>
-  std::string data_folder;             // --data; empty: task.path, else WEFT_DATA
+  RunInputs inputs;
+  std::string run_folder;  // empty: runs/<plan name>-<time>
   bool json = false;
 };
 

@@ -147,6 +147,11 @@ Evaluation Trainer::evaluate() {
           .samples = total.rows};
 }
 
+std::uint64_t Trainer::bytes_sent() {
+  return mesh_.axis("tp").bytes_sent() + mesh_.axis("dp").bytes_sent() +
+         mesh_.axis("pp").bytes_sent();
+}
+
 Hash128 Trainer::state_hash() {
   return run_hash(parameters_, *optimizer_, mesh_.axis("tp"), mesh_.axis("dp"), mesh_.axis("pp"));
 }

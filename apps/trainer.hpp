@@ -62,6 +62,9 @@ class Trainer {
   // Loss bits of all steps so far.
   Hash128 loss_hash() const { return hash128(losses_.data(), losses_.size() * sizeof(double)); }
 
+  // Payload that this rank has sent so far over tp, dp and pp.
+  std::uint64_t bytes_sent();
+
   index_t num_steps() const { return plan_.num_steps(); }
   index_t steps_per_epoch() const { return plan_.steps_per_epoch(); }
   const Plan& plan() const { return plan_; }

@@ -1,0 +1,24 @@
+#include "apps/layout_json.hpp"
+
+#include "parallel/plan/plan_keys.hpp"
+
+namespace weft {
+
+nlohmann::ordered_json layout_json(const Plan& plan) {
+  const LayoutPlan& layout = plan.layout;
+  nlohmann::ordered_json json = {{"tp", layout.tp},
+                                 {"dp", layout.dp},
+                                 {"pp", layout.pp},
+                                 {"zero", layout.zero},
+                                 {"schedule", layout.schedule},
+                                 {"sequence_parallel", layout.sequence_parallel},
+                                 {"stages", even_word},
+                                 {"order", layout.order},
+                                 {"threads", layout.threads},
+                                 {"transport", plan.comm.transport},
+                                 {"bucket_bytes", plan.comm.bucket_bytes}};
+  if (!layout.stages.empty()) json["stages"] = layout.stages;
+  return json;
+}
+
+}  // namespace weft

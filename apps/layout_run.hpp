@@ -1,0 +1,30 @@
+// One run of a layout on its ranks: steps, account of their time, hashes. Prints nothing.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/layout_table.hpp"
+#include "apps/run_start.hpp"
+#include "parallel/comm/transport.hpp"
+#include "parallel/plan/plan.hpp"
+
+namespace weft {
+
+// What one rank has measured; its text is for the way to the others.
+struct RankRun {
+  StepStatistics steps{0};
+  std::string figures;
+};
+
+// Collective over the transport. All steps of the plan, without evaluation; `on_step` is called
+// after each. Throws what Trainer throws.
+RankRun run_layout(const Plan& plan, const TrainingData& data, Transport& transport,
+                   index_t num_warm_up, const std::function<void(index_t step)>& on_step);
+
+// Local. `figures`: of all ranks of the layout, in rank order. `steps`: this rank's.
+LayoutRun combine(const std::vector<std::string_view>& figures, StepStatistics steps);
+
+}  // namespace weft

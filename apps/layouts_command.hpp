@@ -1,0 +1,28 @@
+// `weft layouts`: one plan on each layout of a grid, inside one allocation; what each costs, and
+// whether all have the same bits.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "apps/run_start.hpp"
+#include "parallel/comm/session.hpp"
+
+namespace weft {
+
+struct LayoutsOptions {
+  RunInputs inputs;
+  std::string grid;              // apps/grid_axis.hpp
+  index_t repeats = 1;           // of the whole list
+  std::optional<index_t> steps;  // of each run; else run.steps of the plan, else 20
+  index_t warm_up = 2;           // of them not measured
+  bool json = false;
+};
+
+// Collective over the run. A layout of n ranks runs on the first n; the others wait. Rank 0 writes
+// text for people to `text` and, with `json`, one line to `out`. Returns ExitCode::failed where
+// layouts differ in exact mode. Throws AgreedError where all ranks know of the fault, else Error.
+int layouts(const LayoutsOptions& options, Session& session, std::ostream& text, std::ostream& out);
+
+}  // namespace weft

@@ -1,0 +1,154 @@
+// The table of `weft layouts` for people: speed and bits, then where the time of a step goes.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "apps/layout_table.hpp"
+
+namespace weft {
+
+namespace {
+
+const char* plural(std::size_t count) { return count == 1 ? "" : "s"; }
+
+constexpr std::size_t line_width = 118;
+
+// `items`, comma by comma, in lines that begin with `indent`.
+void print_wrapped(const std::vector<std::string>& items, const std::string& indent,
+                   std::ostream& text) {
+  std::string line = indent;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string item = items[i] + (i + 1 < items.size() ? "," : "");
+    if (line.size() > indent.size() && line.size() + 1 + item.size() > line_width) {
+      text << line << '\n';
+      line = indent;
+    }
+    line += (line.size() > indent.size() ? " " : "") + item;
+  }
+  text << line << '\n';
+}
+
+// Reasons in the order of their first layouts, with all layouts of each.
+void print_skipped(const std::vector<SkippedLayout>& skipped, std::ostream& text) {
+  std::vector<std::string> reasons;
+  for (const SkippedLayout& one : skipped) {
+    if (std::find(reasons.begin(), reasons.end(), one.reason) == reasons.end()) {
+      reasons.push_back(one.reason);
+    }
+  }
+  for (const std::string& reason : reasons) {
+    text << fmt::format("skipped: {}\n", reason);
+    std::vector<std::string> names;
+    for (const SkippedLayout& one : skipped) {
+      if (one.reason == reason) names.push_back(one.name);
+    }
+    print_wrapped(names, "  ", text);
+  }
+}
+
+std::size_t name_width(const LayoutTable& table) {
+  std::size_t width = 6;  // "layout"
+  for (const LayoutRow& row : table.rows) width = std::max(width, row.layout.name.size());
+  return width;
+}
+
+constexpr double mib = 1024.0 * 1024.0;
+
+void print_speeds(const LayoutTable& table, std::ostream& text) {
+  const std::size_t width = name_width(table);
+  text << fmt::format("\n{:{}} {:>5} {:>9} {:>9} {:>9} {:>8} {:>6} {:>8} {:>9}  {:8} {}\n",
+                      "layout", width, "ranks", "median ms", "P95 ms", "samples/s", "speed-up",
+                      "effic.", "device-s", "peak MiB", "state", "same bits");
+  for (const LayoutRow& row : table.rows) {
+    const RowFigures figures = table.figures(row);
+    text << fmt::format(
+        "{:{}} {:5} {:9.2f} {:9.2f} {:9.1f} {:8.2f} {:5.0f}% {:8.3f} {:9.2f}  {:.8} {}\n",
+        row.layout.name, width, row.num_ranks(), figures.median_ms, figures.p95_ms,
+        figures.samples_per_s, figures.speed_up, 100 * figures.efficiency,
+        figures.device_s_per_1000_samples, static_cast<double>(figures.peak_bytes) / mib,
+        row.runs.front().state_hash.text(), figures.same_bits ? "yes" : "NO");
+  }
+  text << fmt::format(
+      "speed-up: of the median, against {}; effic.: by times as many ranks; device-s: ranks x "
+      "seconds\nper 1000 samples; peak: of the largest rank; state: first digits of state_hash\n",
+      table.reference().layout.name);
+}
+
+// Percent with one digit; "-" where there is nothing to measure.
+std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+std::string percent(double share, bool means_something) {
+  return means_something ? percent(share) : "-";
+}
+
+void print_accounts(const LayoutTable& table, std::ostream& text) {
+  const std::size_t width = name_width(table);
+  text << fmt::format("\n{:{}} {:>7} {:>8} {:>6} {:>6} {:>6} {:>5} {:>5} {:>7} {:>7} {:>8}\n",
+                      "% of a step", width, "forward", "backward", "comm.", "bubble", "update",
+                      "data", "other", "(ideal)", "hidden", "MiB sent");
+  for (const LayoutRow& row : table.rows) {
+    const RowFigures figures = table.figures(row);
+    const Plan& plan = row.layout.plan;
+    const auto share = [&](Activity which) { return percent(figures.activity(which)); };
+    const double other = figures.other + figures.activity(Activity::start_up) +
+                         figures.activity(Activity::evaluation) +
+                         figures.activity(Activity::output);
+    text << fmt::format(
+        "{:{}} {:>7} {:>8} {:>6} {:>6} {:>6} {:>5} {:>5} {:>7} {:>7} {:8.2f}\n", row.layout.name,
+        width, share(Activity::forward), share(Activity::backward), share(Activity::communication),
+        percent(figures.activity(Activity::bubble), plan.layout.pp > 1), share(Activity::update),
+        share(Activity::data_wait), percent(other),
+        percent(figures.ideal_bubble, plan.layout.pp > 1),
+        percent(figures.hidden_share.value_or(0.0), figures.hidden_share.has_value()),
+        figures.bytes_per_step / mib);
+  }
+  text << "mean over ranks; forward to other add up to 100. comm.: waiting for other ranks, not "
+          "hidden; bubble:\nstages without work, (ideal) (p - 1) / (m + p - 1); hidden: part of "
+          "the time of gradient buckets that\nnobody waited for; MiB sent: by all ranks a step\n";
+}
+
+}  // namespace
+
+void print_grid(const LayoutTable& table, std::ostream& text) {
+  const std::size_t num_rows = table.grid.to_run.size();
+  text << fmt::format(
+      "weft layouts {}: {} layout{} on up to {} rank{}, {} step{} each, {} of them "
+      "warm-up; {} repeat{}\n",
+      table.plan.name, num_rows, plural(num_rows), table.num_ranks,
+      plural(static_cast<std::size_t>(table.num_ranks)), table.plan.num_steps(),
+      plural(static_cast<std::size_t>(table.plan.num_steps())), table.num_warm_up,
+      table.num_repeats, plural(static_cast<std::size_t>(table.num_repeats)));
+  if (table.grid.num_duplicates > 0) {
+    text << fmt::format("left out: {} combination{}, each the same run as another:\n",
+                        table.grid.num_duplicates,
+                        plural(static_cast<std::size_t>(table.grid.num_duplicates)));
+    print_wrapped(duplicate_rules(), "  ", text);
+  }
+  print_skipped(table.grid.skipped, text);
+  text << std::flush;
+}
+
+void print_table(const LayoutTable& table, std::ostream& text) {
+  print_speeds(table, text);
+  print_accounts(table, text);
+  text << std::flush;
+}
+
+std::string verdict_text(const LayoutTable& table) {
+  const std::vector<std::string> differing = table.differing();
+  const LayoutRow& first = table.rows.front();
+  if (differing.empty()) {
+    return fmt::format("same bits on {}: state_hash {}, loss_hash {}",
+                       table.rows.size() == 1 ? "the one layout"
+                                              : fmt::format("all {} layouts", table.rows.size()),
+                       first.runs.front().state_hash.text(), first.runs.front().loss_hash.text());
+  }
+  const std::string who =
+      fmt::format("{} of {} layouts have other bits than the first run of {}: {}", differing.size(),
+                  table.rows.size(), first.layout.name, fmt::join(differing, "; "));
+  if (!table.plan.is_exact()) return who + " (fast mode promises none)";
+  return who + ". In exact mode this is a fault of weft: please report it with this table";
+}
+
+}  // namespace weft
