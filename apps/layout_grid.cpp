@@ -77,7 +77,8 @@ std::string name_of(const Plan& plan) {
   if (plan.comm.bucket_bytes != CommPlan{}.bucket_bytes) {
     name += fmt::format(" bucket_bytes={}", plan.comm.bucket_bytes);
   }
-  if (plan.num_ranks() > 1) name += " " + plan.comm.transport;
+  const std::string& transport = plan.comm.transport;
+  if (plan.num_ranks() > 1 && transport != CommPlan{}.transport) name += " " + transport;
   return name;
 }
 

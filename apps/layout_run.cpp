@@ -52,6 +52,7 @@ RankRun run_layout(const Plan& plan, const TrainingData& data, Transport& transp
   assert(num_warm_up < plan.num_steps());
   Trainer trainer(plan, *data.images, data.split, transport);
   RankRun run;
+  run.transport = transport.name();
   RankFigures figures{};
   const auto step = [&] {
     const std::int64_t begin_ns = trainer.context().trace.now_ns();
@@ -78,9 +79,10 @@ RankRun run_layout(const Plan& plan, const TrainingData& data, Transport& transp
   return run;
 }
 
-LayoutRun combine(const std::vector<std::string_view>& figures, StepStatistics steps) {
+LayoutRun combine(const std::vector<std::string_view>& figures, RankRun mine) {
   LayoutRun run;
-  run.steps = std::move(steps);
+  run.steps = std::move(mine.steps);
+  run.transport = std::move(mine.transport);
   std::int64_t buckets_ns = 0, exposed_ns = 0;
   for (std::size_t rank = 0; rank < figures.size(); ++rank) {
     RankFigures one{};

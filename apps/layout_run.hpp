@@ -16,6 +16,7 @@ namespace weft {
 // What one rank has measured; its text is for the way to the others.
 struct RankRun {
   StepStatistics steps{0};
+  std::string transport;
   std::string figures;
 };
 
@@ -24,7 +25,7 @@ struct RankRun {
 RankRun run_layout(const Plan& plan, const TrainingData& data, Transport& transport,
                    index_t num_warm_up, const std::function<void(index_t step)>& on_step);
 
-// Local. `figures`: of all ranks of the layout, in rank order. `steps`: this rank's.
-LayoutRun combine(const std::vector<std::string_view>& figures, StepStatistics steps);
+// Local. `figures`: of all ranks of the layout, in rank order. `mine`: this rank's, if it was one.
+LayoutRun combine(const std::vector<std::string_view>& figures, RankRun mine);
 
 }  // namespace weft

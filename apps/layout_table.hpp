@@ -21,6 +21,7 @@ namespace weft {
 // One run of a layout.
 struct LayoutRun {
   StepStatistics steps{0};  // the measured ones, by rank 0's clock; empty on other ranks
+  std::string transport;    // the one that "auto" chose, say
   Hash128 state_hash, loss_hash;
   std::uint64_t peak_bytes = 0;                     // of the largest rank
   double bytes_per_step = 0.0;                      // sent by all ranks
@@ -73,6 +74,8 @@ struct LayoutTable {
   // Names of the layouts with a run that has other hashes than the first run of the first row.
   std::vector<std::string> differing() const;
   bool same_bits() const { return differing().empty(); }
+  // Other bits where exact mode promises the same.
+  bool is_broken() const { return plan.is_exact() && !same_bits(); }
 };
 
 // What is about to run, and what is not.

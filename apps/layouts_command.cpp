@@ -120,9 +120,9 @@ class LayoutsJob {
   // Collective over the run.
   void run_once(LayoutRow& row) {
     const Part& part = parts_.at(row.num_ranks());
-    StepStatistics steps(0);
-    const std::string mine = part.session ? run_part(row, part, steps) : "";
-    const std::vector<std::string> all = session_.all_gather(mine, waiting(part));
+    RankRun mine;
+    const std::string report = part.session ? run_part(row, part, mine) : "";
+    const std::vector<std::string> all = session_.all_gather(report, waiting(part));
     if (all[0][0] == says_error) {
       throw AgreedError(static_cast<ExitCode>(all[0][1] - '0'),
                         row.layout.name + ": " + all[0].substr(2));
@@ -131,22 +131,21 @@ class LayoutsJob {
     for (index_t rank = 0; rank < row.num_ranks(); ++rank) {
       figures.push_back(std::string_view(all[static_cast<std::size_t>(rank)]).substr(1));
     }
-    row.runs.push_back(combine(figures, std::move(steps)));
+    row.runs.push_back(combine(figures, std::move(mine)));
     ++num_finished_;
     if (is_first()) say_finished(row);
   }
 
   // This rank's part of a layout; returns what it says to all.
-  std::string run_part(const LayoutRow& row, const Part& part, StepStatistics& steps) {
+  std::string run_part(const LayoutRow& row, const Part& part, RankRun& mine) {
     const Plan& plan = row.layout.plan;
     try {
       // Outside of what follows, so that it goes in order when a trainer throws what all know of.
       const std::unique_ptr<Transport> transport = part.start->open_transport(plan);
       try {
-        RankRun run = run_layout(plan, data_, *transport, options_.warm_up,
-                                 [&](index_t step) { show_step(row, step); });
-        steps = std::move(run.steps);
-        return says_figures + run.figures;
+        mine = run_layout(plan, data_, *transport, options_.warm_up,
+                          [&](index_t step) { show_step(row, step); });
+        return says_figures + mine.figures;
       } catch (const AgreedError& error) {
         return error_report(error);
       }
@@ -195,13 +194,12 @@ class LayoutsJob {
   }
 
   int finish() {
-    const bool has_failed = table_.plan.is_exact() && !table_.same_bits();
     if (is_first()) {
       print_table(table_, text_);
-      text_ << (has_failed ? "weft: " : "") << verdict_text(table_) << std::endl;
+      text_ << (table_.is_broken() ? "weft: " : "") << verdict_text(table_) << std::endl;
       if (options_.json) out_ << table_json(table_).dump() << std::endl;
     }
-    return static_cast<int>(has_failed ? ExitCode::failed : ExitCode::done);
+    return static_cast<int>(table_.is_broken() ? ExitCode::failed : ExitCode::done);
   }
 
   LayoutsOptions options_;

@@ -22,6 +22,7 @@ Json runs_json(const LayoutRow& row) {
   Json runs = Json::array();
   for (const LayoutRun& run : row.runs) {
     runs.push_back({{"step_ms", {{"median", run.steps.median_ms()}, {"p95", run.steps.p95_ms()}}},
+                    {"transport", run.transport},
                     {"state_hash", run.state_hash.text()},
                     {"loss_hash", run.loss_hash.text()}});
   }

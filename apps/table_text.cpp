@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <ostream>
+#include <sstream>
 
 #include "apps/layout_table.hpp"
 
@@ -15,19 +17,28 @@ const char* plural(std::size_t count) { return count == 1 ? "" : "s"; }
 
 constexpr std::size_t line_width = 118;
 
-// `items`, comma by comma, in lines that begin with `indent`.
-void print_wrapped(const std::vector<std::string>& items, const std::string& indent,
+// Words in lines of `line_width`, the first after `begin`, the others after as many spaces.
+void print_wrapped(const std::string& begin, const std::vector<std::string>& words,
                    std::ostream& text) {
-  std::string line = indent;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const std::string item = items[i] + (i + 1 < items.size() ? "," : "");
-    if (line.size() > indent.size() && line.size() + 1 + item.size() > line_width) {
-      text << line << '\n';
-      line = indent;
+  std::string line = begin;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0 && line.size() + words[i].size() > line_width) {
+      text << line.substr(0, line.size() - 1) << '\n';
+      line = std::string(begin.size(), ' ');
     }
-    line += (line.size() > indent.size() ? " " : "") + item;
+    line += words[i] + (i + 1 < words.size() ? " " : "");
   }
   text << line << '\n';
+}
+
+std::vector<std::string> words_of(const std::string& sentence) {
+  std::istringstream words(sentence);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+std::vector<std::string> with_commas(std::vector<std::string> list) {
+  for (std::size_t i = 0; i + 1 < list.size(); ++i) list[i] += ',';
+  return list;
 }
 
 // Reasons in the order of their first layouts, with all layouts of each.
@@ -39,12 +50,12 @@ void print_skipped(const std::vector<SkippedLayout>& skipped, std::ostream& text
     }
   }
   for (const std::string& reason : reasons) {
-    text << fmt::format("skipped: {}\n", reason);
+    print_wrapped("skipped: ", words_of(reason), text);
     std::vector<std::string> names;
     for (const SkippedLayout& one : skipped) {
       if (one.reason == reason) names.push_back(one.name);
     }
-    print_wrapped(names, "  ", text);
+    print_wrapped("  ", with_commas(names), text);
   }
 }
 
@@ -58,13 +69,13 @@ constexpr double mib = 1024.0 * 1024.0;
 
 void print_speeds(const LayoutTable& table, std::ostream& text) {
   const std::size_t width = name_width(table);
-  text << fmt::format("\n{:{}} {:>5} {:>9} {:>9} {:>9} {:>8} {:>6} {:>8} {:>9}  {:8} {}\n",
+  text << fmt::format("\n{:{}} {:>5} {:>9} {:>8} {:>9} {:>8} {:>6} {:>8} {:>8}  {:8} {}\n",
                       "layout", width, "ranks", "median ms", "P95 ms", "samples/s", "speed-up",
-                      "effic.", "device-s", "peak MiB", "state", "same bits");
+                      "effic.", "device-s", "peak MiB", "state", "same");
   for (const LayoutRow& row : table.rows) {
     const RowFigures figures = table.figures(row);
     text << fmt::format(
-        "{:{}} {:5} {:9.2f} {:9.2f} {:9.1f} {:8.2f} {:5.0f}% {:8.3f} {:9.2f}  {:.8} {}\n",
+        "{:{}} {:5} {:9.2f} {:8.2f} {:9.1f} {:8.2f} {:5.0f}% {:8.3f} {:8.2f}  {:.8} {}\n",
         row.layout.name, width, row.num_ranks(), figures.median_ms, figures.p95_ms,
         figures.samples_per_s, figures.speed_up, 100 * figures.efficiency,
         figures.device_s_per_1000_samples, static_cast<double>(figures.peak_bytes) / mib,
@@ -72,7 +83,8 @@ void print_speeds(const LayoutTable& table, std::ostream& text) {
   }
   text << fmt::format(
       "speed-up: of the median, against {}; effic.: by times as many ranks; device-s: ranks x "
-      "seconds\nper 1000 samples; peak: of the largest rank; state: first digits of state_hash\n",
+      "seconds\nper 1000 samples; peak: of the largest rank; state: first digits of state_hash; "
+      "same: all bits of\nstate_hash and loss_hash\n",
       table.reference().layout.name);
 }
 
@@ -123,7 +135,7 @@ void print_grid(const LayoutTable& table, std::ostream& text) {
     text << fmt::format("left out: {} combination{}, each the same run as another:\n",
                         table.grid.num_duplicates,
                         plural(static_cast<std::size_t>(table.grid.num_duplicates)));
-    print_wrapped(duplicate_rules(), "  ", text);
+    print_wrapped("  ", with_commas(duplicate_rules()), text);
   }
   print_skipped(table.grid.skipped, text);
   text << std::flush;
@@ -147,7 +159,7 @@ std::string verdict_text(const LayoutTable& table) {
   const std::string who =
       fmt::format("{} of {} layouts have other bits than the first run of {}: {}", differing.size(),
                   table.rows.size(), first.layout.name, fmt::join(differing, "; "));
-  if (!table.plan.is_exact()) return who + " (fast mode promises none)";
+  if (!table.is_broken()) return who + " (fast mode promises none)";
   return who + ". In exact mode this is a fault of weft: please report it with this table";
 }
 

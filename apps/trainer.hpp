@@ -2,6 +2,7 @@
 // told. It prints nothing and writes no file; train_command does.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -35,9 +35,9 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 // Four ranks with `arguments`: `code`, one message that has all of `parts`, soon.
-void require_message(const std::string& arguments, int code,
-                     const std::vector<std::string>& parts) {
-  const ProcessResult result = weft::test::run_weft_ranks(4, "train " + arguments);
+void require_message(const std::string& arguments, int code, const std::vector<std::string>& parts,
+                     const std::string& command = "train ") {
+  const ProcessResult result = weft::test::run_weft_ranks(4, command + arguments);
   INFO(arguments << "\n" << result.text);
   CHECK(result.exit_code == code);
   CHECK(count(result.text, "weft: ") == 1);
@@ -161,6 +161,36 @@ TEST_CASE("a loss that is not finite stops before the update, on all ranks") {
                       "'optimizer.schedule={kind=\"constant\"}' --data " +
                       data(),
                   1, {"step", "optimizer.lr"});
+}
+
+TEST_CASE("a grid of layouts with a slip, or of which none can run") {
+  const std::string end =
+      plan + " --set 'task.split={train=900,validation=100,seed=7}' --data " + data() + " --grid ";
+  const auto require_grid = [&](const std::string& grid, int code,
+                                const std::vector<std::string>& parts) {
+    require_message(end + grid, code, parts, "layouts ");
+  };
+  require_grid("'tp=1,2 zreo=1'", 2, {"--grid", "zreo", "did you mean zero?"});
+  require_grid("'tp=1,two'", 2, {"--grid", "tp", "two", "an integer"});
+  require_grid("'schedule=gpip'", 2, {"gpip", "gpipe"});
+  require_grid("'pp=1,2 stages=[1,1'", 2, {"bracket", "[1,1"});
+  require_grid("'tp=8 dp=4,8'", 2, {"no layout", "tp=8 dp=4 pp=1", "layout.tp: ", "tp=8 dp=8"});
+  require_grid("'tp=4 dp=4'", 2, {"no layout", "needs 16 ranks; 4 were started"});
+  require_grid("'tp=1,2' --warmup 5 --steps 5", 2, {"--warmup", "5 steps"});
+  require_grid("'tp=1,2' --repeat 0", 2, {"--repeat", "found 0"});
+  require_grid("'tp=1,2' --steps 0", 2, {"run.steps", "0"});
+  CHECK(weft::test::run_weft("layouts " + plan).exit_code == 2);
+}
+
+// The ranks that wait for a layout of fewer ranks learn of its end.
+TEST_CASE("an error inside a layout ends all ranks and names the layout") {
+  const std::string end = plan + " --set 'task.split={train=900,validation=100,seed=7}' --data " +
+                          data() +
+                          " --set optimizer.lr=1e30 --set optimizer.clip_norm=0"
+                          " --set 'optimizer.schedule={kind=\"constant\"}' --steps 8 --grid ";
+  require_message(end + "'dp=1,2'", 1, {"tp=1 dp=1 pp=1: step", "optimizer.lr"}, "layouts ");
+  require_message(end + "'tp=2 transport=mpi'", 1, {"tp=2 dp=1 pp=1 mpi: step", "optimizer.lr"},
+                  "layouts ");
 }
 
 TEST_CASE("a killed rank ends the run") {

@@ -208,6 +208,24 @@ TEST_CASE("a rank killed while the run starts") {
   }
 }
 
+TEST_CASE("a rank killed while a layout of fewer ranks runs: one of it, and one that waits") {
+  for (const int victim : {1, 3}) {
+    const std::string mark = weft::test::fresh_folder("dead-rank") + "/layouts";
+    Job job(4, WEFT_PROGRAM,
+            "layouts " WEFT_PLANS "/cifar10-mlp.toml --grid tp=2 --steps 1000000 --data " + data() +
+                " --set \"task.split={train=900,validation=100,seed=7}\" --set task.path=" + mark,
+            mark);
+    job.find_ranks(4);
+    // The first line of progress.
+    for (const auto begin = Clock::now(); !contains(job.output(), ": step ");) {
+      if (Clock::now() - begin > 60s) FAIL("the layout does not start: " << job.output());
+      std::this_thread::sleep_for(10ms);
+    }
+    job.kill_rank(victim);
+    require_end_of_survivors(job, 4, victim, Clock::now());
+  }
+}
+
 // Nothing that the survivors do would notice: only the watch can.
 TEST_CASE("a rank killed while the others compute") {
   for (const std::string& transport : transports) {

@@ -72,6 +72,14 @@ void require_one_result(const std::string& plan, const std::vector<Layout>& layo
 const std::string twelve = WEFT_PLANS "/cifar10-mlp-12.toml";
 const std::string four = WEFT_PLANS "/cifar10-mlp.toml --set run.steps=12";
 
+#ifdef WEFT_WITH_UCX
+const std::string transports = "ucx,mpi";
+constexpr std::size_t num_transports = 2;
+#else
+const std::string transports = "mpi";
+constexpr std::size_t num_transports = 1;
+#endif
+
 // A synthetic set of 10,000 training images, made once.
 std::string synthetic_data() {
   const std::string folder = WEFT_TEST_FOLDER "/synthetic-cifar10";
@@ -89,6 +97,41 @@ TEST_CASE("one result on every layout of 12 shards and 12 lanes", "[synthetic]")
   // With everything on that draws numbers or scales: dropout, augmentation, clipping.
   require_one_result(twelve + synthetic_data() + " --set model.dropout=0.1",
                      grid({1, 2, 3, 4, 5, 6, 12}, {1, 2, 3, 4, 6, 12}));
+}
+
+TEST_CASE("weft layouts: a grid in one allocation, with the bits of weft train", "[synthetic]") {
+  const std::string plan =
+      WEFT_PLANS "/cifar10-vit-12.toml" + synthetic_data() + " --set run.steps=3";
+  const ProcessResult result = weft::test::run_weft_ranks(
+      4, "layouts " + plan +
+             " --warmup 1 --repeat 2 --json --grid 'tp=1,2 dp=1,2 pp=1,2 zero=0,1"
+             " schedule=gpipe,1f1b transport=" +
+             transports + " sequence_parallel=true,false'");
+  INFO(result.text);
+  REQUIRE(result.exit_code == 0);
+  const nlohmann::json table = result.json();
+  CHECK(table.at("same_bits") == true);
+  // By hand: 1, and for each transport 2 for each axis of two ranks; all three need 8 ranks.
+  CHECK(table.at("rows").size() == 1 + num_transports * (3 * 2 + 3 * 4));
+  CHECK(table.at("skipped").size() == num_transports * 8);
+  const Hashes expected = train(plan, {1, 1, ""});
+  for (const nlohmann::json& row : table.at("rows")) {
+    INFO(row.dump());
+    CHECK(Hashes{row.at("state_hash"), row.at("loss_hash")} == expected);
+    CHECK(row.at("same_bits") == true);
+    CHECK(row.at("runs").size() == 2);
+    CHECK(row.at("step_ms").at("median") > 0.0);
+    CHECK((row.at("bytes_sent_per_step") > 0.0) == (row.at("ranks") > 1));
+    CHECK((row.at("bubble_percent") > 0.0) == (row.at("layout").at("pp") > 1));
+    CHECK(row.at("hidden_buckets_percent").is_null() == (row.at("layout").at("dp") == 1));
+    double sum = 0.0;
+    for (const nlohmann::json& part : row.at("account_percent")) {
+      CHECK(part > -0.01);
+      sum += part.get<double>();
+    }
+    CHECK(sum == Approx(100));
+  }
+  CHECK(result.text.find("same bits on all ") != std::string::npos);
 }
 
 TEST_CASE("rank order and threads are layout", "[synthetic]") {
