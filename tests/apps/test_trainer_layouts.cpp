@@ -22,6 +22,12 @@ const SmallData& data() {
 constexpr index_t kib = 1024;
 constexpr index_t odd = 5003;  // bytes: 1250 elements, a norm block and no more
 constexpr bool on = true;
+// Under tsan a run takes many times as long: the last layout of each list alone.
+#ifdef __SANITIZE_THREAD__
+constexpr bool last_alone = true;
+#else
+constexpr bool last_alone = false;
+#endif
 
 struct Layout {
   index_t tp = 1, dp = 1, pp = 1;
@@ -91,6 +97,7 @@ void check_layouts(const Plan& plan, std::vector<Layout> layouts) {
   REQUIRE(std::any_of(base.steps.begin(), base.steps.end(), [&](const StepResult& step) {
     return step.gradient_norm > plan.optimizer.clip_norm;
   }));
+  if (last_alone) layouts.erase(layouts.begin(), layouts.end() - 1);
   for (const int threads : several_threads()) layouts.push_back({.threads = threads});
   for (const Layout& layout : layouts) {
     INFO(plan.model.kind << ", S = " << plan.numerics.shards << ", R = " << plan.numerics.lanes
@@ -160,11 +167,11 @@ TEST_CASE("one set of bits: transformer, one microbatch a lane", "[trainer][layo
 }
 
 TEST_CASE("one set of bits: transformer, three microbatches a lane", "[trainer][layouts]") {
-  check_layouts(vit(4, 4, 3), {{.tp = 2, .dp = 2, .zero = 1, .sequence_parallel = on},
-                               {.tp = 3, .pp = 3, .sequence_parallel = on, .schedule = "gpipe"},
+  check_layouts(vit(4, 4, 3), {{.tp = 3, .pp = 3, .sequence_parallel = on, .schedule = "gpipe"},
                                {.dp = 3, .pp = 3, .bucket_bytes = kib},
                                {.dp = 4, .pp = 2, .zero = 1, .stages = {2, 1}},
-                               {.tp = 4, .dp = 1, .pp = 2, .order = "pp,tp,dp"}});
+                               {.tp = 4, .dp = 1, .pp = 2, .order = "pp,tp,dp"},
+                               {.tp = 2, .dp = 2, .zero = 1, .sequence_parallel = on}});
 }
 
 // Also: fewer rows than token blocks (2 or 8 of 12), so that some ranks own no row.
@@ -195,7 +202,7 @@ TEST_CASE("one set of bits: SGD with momentum and a schedule", "[trainer][layout
     use_sgd(plan);
     check_layouts(plan, {{.tp = 4, .sequence_parallel = on},
                          {.dp = 3, .zero = 1, .bucket_bytes = odd},
-                         {.tp = 2, .dp = 2, .pp = 2, .zero = 1, .sequence_parallel = on},
-                         {.dp = 2, .pp = 3, .schedule = "gpipe", .order = "pp,dp,tp"}});
+                         {.dp = 2, .pp = 3, .schedule = "gpipe", .order = "pp,dp,tp"},
+                         {.tp = 2, .dp = 2, .pp = 2, .zero = 1, .sequence_parallel = on}});
   }
 }
