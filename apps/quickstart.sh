@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # apps/quickstart.sh: from a fresh machine to a trained model in one command. Sets the machine up,
 # builds the release preset, trains on 4 ranks (tp=2, dp=2), then runs the same plan on one rank and
-# on another layout, and shows that the bits agree. Safe to repeat: what is done is not done again.
+# on another layout, and shows that the bits agree; then a vision transformer on a grid of layouts.
+# Safe to repeat: what is done is not done again.
 #
 #   WEFT_DATA=DIR          CIFAR-10 in its official binary form; without it a synthetic set is made
 #   WEFT_QUICKSTART_STEPS  steps of the training (default 300)
@@ -56,3 +57,7 @@ else
   echo "THE BITS DIFFER. This is a fault of weft: please report it with the three summaries in build/quickstart."
   exit 1
 fi
+
+say "8. a vision transformer on every layout of a grid, with tensor, data and pipeline parallel"
+apps/launch.sh 4 build/release/weft layouts apps/plans/cifar10-vit-12.toml --steps 4 --warmup 1 \
+  --grid "tp=1,2 dp=1,2 pp=1,2 zero=0,1 sequence_parallel=true"
