@@ -7,24 +7,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <iostream>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "apps/trainer.hpp"
 #include "core/kernels/gemm.hpp"
-#include "core/kokkos_session.hpp"
-#include "io/synthetic_cifar10.hpp"
-#include "parallel/comm/local_transport.hpp"
+#include "perf/one_rank.hpp"
 
 namespace {
 
 using namespace weft;
-using Clock = std::chrono::steady_clock;
 
 struct Sizes {
   index_t hidden = 768;
@@ -53,34 +44,18 @@ Plan plan_of(const Sizes& sizes, NumericsMode mode, index_t shards, index_t lane
   return plan;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 double step_ms(Trainer& trainer) {
-  const auto begin = Clock::now();
-  trainer.step();
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  return 1e3 * perf::seconds_of([&] { trainer.step(); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Sizes sizes;
-  index_t* const arguments[] = {&sizes.hidden, &sizes.layers,       &sizes.steps,
-                                &sizes.micro,  &sizes.microbatches, &sizes.lanes};
-  for (int i = 1; i < argc && i <= 6; ++i) *arguments[i - 1] = std::atol(argv[i]);
-
-  const std::string folder =
-      (std::filesystem::temp_directory_path() / "weft-exact-price-cifar10").string();
-  if (!std::filesystem::exists(folder + "/test_batch.bin"))
-    make_synthetic_cifar10(folder, {.rows_per_file = 1000});
-  const Cifar10 data(folder);
-  const Split split = make_split(data.num_samples(Cifar10::Part::training), 4000, 1000, 7);
-  const KokkosSession kokkos(1);
-  LocalWorld world(1);
-  const std::unique_ptr<Transport> transport = world.make_transport(0);
+  perf::read_arguments(argc, argv,
+                       {&sizes.hidden, &sizes.layers, &sizes.steps, &sizes.micro,
+                        &sizes.microbatches, &sizes.lanes});
+  perf::OneRank rank;
 
   fmt::print(
       "{}; hidden {}, {} blocks, {} microbatches of {}, AdamW, clipping; {} steps each, one rank\n",
@@ -89,16 +64,15 @@ int main(int argc, char** argv) {
   fmt::print("{:>6} {:>6} {:>14} {:>14} {:>8} {:>16}\n", "shards", "lanes", "exact, ms", "fast, ms",
              "price", "spread of ratio");
   for (const index_t shards : {1, 2, 4, 8, 12}) {
-    Trainer exact(plan_of(sizes, NumericsMode::exact, shards, sizes.lanes), data, split,
-                  *transport);
-    Trainer fast(plan_of(sizes, NumericsMode::fast, shards, sizes.lanes), data, split, *transport);
+    const auto exact = rank.make_trainer(plan_of(sizes, NumericsMode::exact, shards, sizes.lanes));
+    const auto fast = rank.make_trainer(plan_of(sizes, NumericsMode::fast, shards, sizes.lanes));
     std::vector<double> exact_ms, fast_ms, ratios;
     for (index_t step = 0; step < sizes.steps + 2; ++step) {
       // Whoever comes second finds the other's data in cache: they take turns.
       const bool exact_first = step % 2 == 0;
-      double e = exact_first ? step_ms(exact) : 0.0;
-      const double f = step_ms(fast);
-      if (!exact_first) e = step_ms(exact);
+      double e = exact_first ? step_ms(*exact) : 0.0;
+      const double f = step_ms(*fast);
+      if (!exact_first) e = step_ms(*exact);
       if (step < 2) continue;  // first touch of the memory
       exact_ms.push_back(e);
       fast_ms.push_back(f);
@@ -106,7 +80,7 @@ int main(int argc, char** argv) {
     }
     std::sort(ratios.begin(), ratios.end());
     fmt::print("{:>6} {:>6} {:>14.2f} {:>14.2f} {:>7.1f}% {:>7.3f} - {:.3f}\n", shards, sizes.lanes,
-               median(exact_ms), median(fast_ms), (median(ratios) - 1.0) * 100.0,
+               perf::median(exact_ms), perf::median(fast_ms), (perf::median(ratios) - 1.0) * 100.0,
                ratios[ratios.size() / 4], ratios[ratios.size() * 3 / 4]);
     std::fflush(stdout);
   }

@@ -7,23 +7,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
-#include "apps/trainer.hpp"
 #include "core/kernels/gemm.hpp"
-#include "core/kokkos_session.hpp"
-#include "io/synthetic_cifar10.hpp"
-#include "parallel/comm/local_transport.hpp"
+#include "perf/one_rank.hpp"
 
 namespace {
 
 using namespace weft;
-using Clock = std::chrono::steady_clock;
 
 struct Sizes {
   index_t hidden = 384;
@@ -54,17 +47,6 @@ Plan plan_of(const Sizes& sizes, NumericsMode mode) {
   plan.optimizer.clip_norm = 1.0;
   plan.run.steps = sizes.steps + 2;
   return plan;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-double seconds_of(const auto& work) {
-  const auto begin = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 // The products of all blocks' linear layers for one microbatch, each whole: y, dx and dw.
@@ -109,61 +91,87 @@ class BareProducts {
   std::vector<kernels::GemmCall> calls_;
 };
 
+// Rates of one round, in GFLOP/s.
+struct Round {
+  double exact, fast, bare;
+};
+
+class Comparison {
+ public:
+  explicit Comparison(const Sizes& sizes)
+      : sizes_(sizes),
+        exact_(rank_.make_trainer(plan_of(sizes, NumericsMode::exact))),
+        fast_(rank_.make_trainer(plan_of(sizes, NumericsMode::fast))),
+        rows_(Sizes::micro * exact_->plan().tokens_per_sample()),
+        bare_(context_, rows_, sizes.hidden) {}
+
+  // In turns, so that the machine's moods meet all alike; whoever comes second finds the other's
+  // data in cache.
+  Round round(index_t number) {
+    double exact_s = 0.0, fast_s = 0.0;
+    const auto run_exact = [&] { exact_s = perf::seconds_of([&] { exact_->step(); }); };
+    const auto run_fast = [&] { fast_s = perf::seconds_of([&] { fast_->step(); }); };
+    if (number % 2 == 0) {
+      run_exact();
+    } else {
+      run_fast();
+    }
+    const double bare_s = perf::seconds_of([&] {
+      for (index_t m = 0; m < sizes_.microbatches; ++m) bare_.run(Sizes::layers);
+    });
+    if (number % 2 == 0) {
+      run_fast();
+    } else {
+      run_exact();
+    }
+    const double step = (linear() + attention()) * 1e-9;
+    return {step / exact_s, step / fast_s, linear() * 1e-9 / bare_s};
+  }
+
+  void print_account() const {
+    const Trace& trace = exact_->context().trace;
+    for (int activity = 0; activity < num_activities; ++activity) {
+      const auto which = static_cast<Activity>(activity);
+      const double ms = static_cast<double>(trace.own_ns(which)) * 1e-6;
+      if (ms > 0.0) fmt::print("  {:14} {:9.1f} ms\n", name_of(which), ms);
+    }
+  }
+
+ private:
+  double linear() const {
+    const auto h = static_cast<double>(sizes_.hidden);
+    return 6.0 * static_cast<double>(rows_ * sizes_.microbatches) * 12.0 * Sizes::layers * h * h;
+  }
+  double attention() const {
+    const auto tokens = static_cast<double>(exact_->plan().tokens_per_sample());
+    return 12.0 * Sizes::layers * static_cast<double>(rows_ * sizes_.microbatches) * tokens *
+           static_cast<double>(sizes_.hidden);
+  }
+
+  Sizes sizes_;
+  perf::OneRank rank_;
+  std::unique_ptr<Trainer> exact_, fast_;
+  index_t rows_;  // of a microbatch
+  Context context_{1, {}};
+  BareProducts bare_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Sizes sizes;
-  index_t* const arguments[] = {&sizes.hidden, &sizes.steps, &sizes.shards, &sizes.microbatches,
-                                &sizes.lanes};
-  for (int i = 1; i < argc && i <= 5; ++i) *arguments[i - 1] = std::atol(argv[i]);
-
-  const std::string folder =
-      (std::filesystem::temp_directory_path() / "weft-vit-step-cifar10").string();
-  if (!std::filesystem::exists(folder + "/test_batch.bin"))
-    make_synthetic_cifar10(folder, {.rows_per_file = 1000});
-  const Cifar10 data(folder);
-  const Split split = make_split(data.num_samples(Cifar10::Part::training), 4000, 1000, 7);
-  const KokkosSession kokkos(1);
-  LocalWorld world(1);
-  const std::unique_ptr<Transport> transport = world.make_transport(0);
-  Trainer exact(plan_of(sizes, NumericsMode::exact), data, split, *transport);
-  Trainer fast(plan_of(sizes, NumericsMode::fast), data, split, *transport);
-  Context context(1, {});
-  const index_t tokens = exact.plan().tokens_per_sample();
-  const index_t t = Sizes::micro * tokens;
-  const auto h = static_cast<double>(sizes.hidden);
-  BareProducts bare(context, t, sizes.hidden);
-
-  const double rows = static_cast<double>(t * sizes.microbatches);
-  const double linear = 6.0 * rows * 12.0 * Sizes::layers * h * h;
-  const double attention = 12.0 * Sizes::layers * rows * static_cast<double>(tokens) * h;
-  std::vector<double> exact_rate, fast_rate, bare_rate, reached, price;
+  perf::read_arguments(
+      argc, argv, {&sizes.hidden, &sizes.steps, &sizes.shards, &sizes.microbatches, &sizes.lanes});
+  Comparison comparison(sizes);
+  std::vector<double> exact, fast, bare, reached, price;
   for (index_t step = 0; step < sizes.steps + 2; ++step) {
-    double bare_s = 0.0, exact_s = 0.0, fast_s = 0.0;
-    // In turns, so that the machine's moods meet all alike.
-    const auto run_bare = [&] {
-      bare_s = seconds_of([&] {
-        for (index_t m = 0; m < sizes.microbatches; ++m) bare.run(Sizes::layers);
-      });
-    };
-    const auto run_exact = [&] { exact_s = seconds_of([&] { exact.step(); }); };
-    const auto run_fast = [&] { fast_s = seconds_of([&] { fast.step(); }); };
-    if (step % 2 == 0) {
-      run_exact();
-      run_bare();
-      run_fast();
-    } else {
-      run_fast();
-      run_bare();
-      run_exact();
-    }
+    const Round round = comparison.round(step);
     if (step < 2) continue;  // first touch of the memory
-    const double operations = linear + attention;
-    exact_rate.push_back(operations / exact_s * 1e-9);
-    fast_rate.push_back(operations / fast_s * 1e-9);
-    bare_rate.push_back(linear / bare_s * 1e-9);
-    reached.push_back(exact_rate.back() / bare_rate.back());
-    price.push_back(exact_s / fast_s - 1.0);
+    exact.push_back(round.exact);
+    fast.push_back(round.fast);
+    bare.push_back(round.bare);
+    reached.push_back(100.0 * round.exact / round.bare);
+    price.push_back(100.0 * (round.fast / round.exact - 1.0));
   }
   fmt::print(
       "{}; ViT {} layers, hidden {}, {} heads, patch 4, {} microbatches of {}, AdamW, clipping; "
@@ -171,13 +179,8 @@ int main(int argc, char** argv) {
       "bare products {:.1f} GFLOP/s; exact S={} {:.1f} ({:.1f} % of bare); fast {:.1f}; price of "
       "exact {:.1f} %\n",
       kernels::blas_text(), Sizes::layers, sizes.hidden, Sizes::heads, sizes.microbatches,
-      Sizes::micro, sizes.steps, median(bare_rate), sizes.shards, median(exact_rate),
-      100.0 * median(reached), median(fast_rate), 100.0 * median(price));
-  const Trace& trace = exact.context().trace;
-  for (int activity = 0; activity < num_activities; ++activity) {
-    const auto which = static_cast<Activity>(activity);
-    fmt::print("  {:14} {:9.1f} ms\n", name_of(which),
-               static_cast<double>(trace.own_ns(which)) * 1e-6);
-  }
+      Sizes::micro, sizes.steps, perf::median(bare), sizes.shards, perf::median(exact),
+      perf::median(reached), perf::median(fast), perf::median(price));
+  comparison.print_account();
   return 0;
 }
