@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "apps/trainer.hpp"
+#include "core/error.hpp"
 
 namespace weft {
 
@@ -86,7 +88,10 @@ LayoutRun combine(const std::vector<std::string_view>& figures, RankRun mine) {
   std::int64_t buckets_ns = 0, exposed_ns = 0;
   for (std::size_t rank = 0; rank < figures.size(); ++rank) {
     RankFigures one{};
-    assert(figures[rank].size() == sizeof(one));
+    require(figures[rank].size() == sizeof(one), ExitCode::failed,
+            "rank " + std::to_string(rank) + " sent " + std::to_string(figures[rank].size()) +
+                " bytes of figures where " + std::to_string(sizeof(one)) +
+                " are expected: start all ranks with the same program");
     std::memcpy(&one, figures[rank].data(), sizeof(one));
     if (rank == 0) {  // the same on all
       run.state_hash = one.state_hash;

@@ -59,8 +59,13 @@ class LayoutsJob {
     const KokkosSession kokkos(static_cast<int>(num_threads));
     if (is_first()) print_grid(table_, text_);
     // a b c a b c, so that a noisy while of the machine meets all layouts alike.
-    for (index_t repeat = 0; repeat < options_.repeats; ++repeat) {
-      for (LayoutRow& row : table_.rows) run_once(row);
+    try {
+      for (index_t repeat = 0; repeat < options_.repeats; ++repeat) {
+        for (LayoutRow& row : table_.rows) run_once(row);
+      }
+    } catch (const Error& error) {
+      say_what_there_is(error);
+      throw;
     }
     return finish();
   }
@@ -122,7 +127,8 @@ class LayoutsJob {
     const Part& part = parts_.at(row.num_ranks());
     RankRun mine;
     const std::string report = part.session ? run_part(row, part, mine) : "";
-    const std::vector<std::string> all = session_.all_gather(report, waiting(part));
+    const std::vector<std::string> all =
+        session_.all_gather("the end of " + row.layout.name, report, waiting(part));
     if (all[0][0] == says_error) {
       throw AgreedError(static_cast<ExitCode>(all[0][1] - '0'),
                         row.layout.name + ": " + all[0].substr(2));
@@ -191,6 +197,17 @@ class LayoutsJob {
                     options_.repeats * static_cast<index_t>(table_.rows.size()), row.layout.name,
                     run.steps.median_ms(), run.steps.samples_per_second(), run.state_hash.text(),
                     is_same ? "" : ", NOT THE SAME BITS"));
+  }
+
+  // The layouts that were measured before one failed. The error itself is the caller's to say.
+  void say_what_there_is(const Error& error) {
+    if (!is_first()) return;
+    std::erase_if(table_.rows, [](const LayoutRow& row) { return row.runs.empty(); });
+    if (!table_.rows.empty()) print_table(table_, text_);
+    if (!options_.json) return;
+    auto json = table_json(table_);
+    json["error"] = {{"message", error.what()}, {"exit_code", static_cast<int>(error.code())}};
+    out_ << json.dump() << std::endl;
   }
 
   int finish() {

@@ -21,7 +21,8 @@ struct LayoutsOptions {
 };
 
 // Collective over the run. A layout of n ranks runs on the first n; the others wait. Rank 0 writes
-// text for people to `text` and, with `json`, one line to `out`. Returns ExitCode::failed where
+// text for people to `text` and, with `json`, one line to `out`; where a layout fails, of those
+// measured before, with the error in the JSON. Returns ExitCode::failed where
 // layouts differ in exact mode. Throws AgreedError where all ranks know of the fault, else Error.
 int layouts(const LayoutsOptions& options, Session& session, std::ostream& text, std::ostream& out);
 

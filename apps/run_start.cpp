@@ -1,10 +1,16 @@
 #include "apps/run_start.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <numeric>
+#include <sstream>
+#include <utility>
 
 #include "apps/agreement.hpp"
+#include "apps/assemble.hpp"
 #include "io/plan_file.hpp"
 #include "parallel/comm/transport_registry.hpp"
 
@@ -18,6 +24,45 @@ std::vector<int> all_ranks(int size) {
   std::vector<int> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
+}
+
+// Until the plan is known, the session's deadline: for a part of a run, the plan's already.
+std::shared_ptr<Progress> progress_of(const Session& session) {
+  WaitOptions options;
+  options.deadline = session.deadline();
+  return std::make_shared<Progress>(options);
+}
+
+// The first line in which two plans differ, in each of them, below its table's heading.
+std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
+  std::istringstream lines_a(a), lines_b(b);
+  std::string line_a, line_b, table;
+  for (;;) {
+    const bool has_a = static_cast<bool>(std::getline(lines_a, line_a));
+    const bool has_b = static_cast<bool>(std::getline(lines_b, line_b));
+    if (!has_a) line_a = "(nothing more)";
+    if (!has_b) line_b = "(nothing more)";
+    if (line_a != line_b || (!has_a && !has_b)) return {table + line_a, table + line_b};
+    if (line_a.starts_with('[')) table = line_a + ' ';
+  }
+}
+
+// Collective over `world`.
+void require_same_plan(Communicator& world, const Plan& plan) {
+  const std::string remedy = "Start all ranks with the same plan file and the same --set";
+  const std::string mine = plan_fingerprint(plan, FingerprintOf::all);
+  const auto hashes = world.all_gather_strings("plan.fingerprint", mine);
+  const auto other = std::find_if(hashes.begin(), hashes.end(),
+                                  [&](const std::string& hash) { return hash != hashes.front(); });
+  if (other == hashes.end()) return;
+  // All ranks know that, so that all come here.
+  const auto rank = static_cast<std::size_t>(other - hashes.begin());
+  const auto texts = world.all_gather_strings("plan.text", to_toml(plan));
+  const auto [first, second] = first_difference(texts.front(), texts[rank]);
+  throw AgreedError(ExitCode::usage,
+                    fmt::format("the plan differs between ranks: rank 0 has \"{}\", rank {} has "
+                                "\"{}\". {}",
+                                first, rank, second, remedy));
 }
 
 std::string data_folder_of(const RunInputs& inputs, const Plan& plan) {
@@ -34,13 +79,15 @@ std::string data_folder_of(const RunInputs& inputs, const Plan& plan) {
 RunStart::RunStart(Session& session)
     : session_(session),
       transport_(make_transport(session.own_transport(), session)),
-      world_(*transport_, nullptr, "start", start_group, all_ranks(session.size())) {}
+      world_(*transport_, nullptr, "start", start_group, all_ranks(session.size()),
+             progress_of(session)) {}
 
 Plan RunStart::read_plan(const RunInputs& inputs, std::optional<index_t> num_ranks) {
   Plan plan;
   agree(world_, "plan", [&] { plan = load_plan(inputs.plan_path, inputs.overrides, num_ranks); });
-  require_equal(world_, "the plan", plan_fingerprint(plan, FingerprintOf::all),
-                "Start all ranks with the same plan file and the same --set");
+  require_same_plan(world_, plan);
+  session_.set_deadline(wait_options(plan).deadline);
+  world_.progress()->set_deadline(session_.deadline());
   return plan;
 }
 

@@ -37,7 +37,8 @@ class RunStart {
   // For agreeing; over the transport that the session is made of, as there is no plan yet.
   Communicator& world() { return world_; }
 
-  // `num_ranks`: ranks that the layout is to have, if the plan's own layout will be run.
+  // `num_ranks`: ranks that the layout is to have, if the plan's own layout will be run. From then
+  // on the session and world() wait as long as the plan's comm.timeout_s.
   Plan read_plan(const RunInputs& inputs, std::optional<index_t> num_ranks);
   std::unique_ptr<Transport> open_transport(const Plan& plan);
   TrainingData open_data(const RunInputs& inputs, const Plan& plan);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -16,7 +17,38 @@ namespace weft {
 namespace {
 
 // Under a launcher that does not kill the others MPI_Abort may not return.
-constexpr std::chrono::seconds longest_abort{2};
+constexpr std::chrono::milliseconds longest_abort{1500};
+// An error that a death has caused may come before the watch tells of it (PeerWatch::Options).
+constexpr std::chrono::milliseconds longest_verdict{300};
+// After a death, for the others to say so too. Longer than the patience of their watches.
+constexpr std::chrono::milliseconds time_to_speak{1200};
+
+// Does not return. Callable from any thread: MPI is not asked for more than an end.
+[[noreturn]] void end_all(MPI_Comm whole, ExitCode code) noexcept {
+  try {
+    std::thread([code] {
+      std::this_thread::sleep_for(longest_abort);
+      _exit(static_cast<int>(code));
+    }).detach();
+  } catch (...) {  // no thread to be had: MPI_Abort alone must do
+  }
+  MPI_Abort(whole, static_cast<int>(code));
+  _exit(static_cast<int>(code));
+}
+
+// Of a death the ranks of this host learn by themselves, and say so: MPI_Abort would cut them
+// short. The first of those alive waits for them, and ends those that are left then: the ranks of
+// other hosts, which may know of nothing, and the stuck.
+[[noreturn]] void end_after_death(const PeerWatch& watch, MPI_Comm whole, ExitCode code) noexcept {
+  if (!watch.is_first_alive() || watch.others_end_within(time_to_speak))
+    _exit(static_cast<int>(code));
+  end_all(whole, code);
+}
+
+void say_end(int rank, const std::string& reason) noexcept {
+  std::fprintf(stderr, "rank %d ends the run: %s\n", rank, reason.c_str());
+  std::fflush(stderr);
+}
 
 // The buffers of an all-gather under way.
 struct Gather {
@@ -29,10 +61,11 @@ class MpiSession final : public Session {
   // The whole run.
   explicit MpiSession(bool ends_mpi)
       : MpiSession(duplicate(MPI_COMM_WORLD), MPI_COMM_NULL, nullptr, ends_mpi) {
-    std::vector<ProcessIdentity> processes;
-    for (const std::string& text : all_gather(ProcessIdentity::mine().text(), {}))
-      processes.push_back(ProcessIdentity::from_text(text));
-    watch_ = std::make_shared<PeerWatch>(rank_, std::move(processes));
+    try {
+      begin_watch();
+    } catch (const std::exception& error) {  // the others would wait for this rank
+      abort(ExitCode::failed, error.what());
+    }
   }
 
   // A part of it.
@@ -56,10 +89,11 @@ class MpiSession final : public Session {
   PeerWatch& watch() override { return *watch_; }
   MPI_Comm communicator() const { return comm_; }
 
-  std::vector<std::string> all_gather(std::string_view mine, const SessionWait& wait) override {
+  std::vector<std::string> all_gather(std::string_view place, std::string_view mine,
+                                      const SessionWait& wait) override {
     auto gather = std::make_unique<Gather>();
     try {
-      return all_gather(*gather, mine, wait);
+      return all_gather(*gather, place, mine, wait);
     } catch (...) {
       // The call is still under way and cannot be withdrawn: MPI may yet write there.
       static_cast<void>(gather.release());
@@ -71,29 +105,33 @@ class MpiSession final : public Session {
     require(num_ranks >= 1 && num_ranks <= size_, ExitCode::usage,
             std::to_string(num_ranks) + " ranks are wanted, but " + std::to_string(size_) +
                 " were started");
+    // A rank that does not come is found here: MPI_Comm_split would wait for it for ever.
+    all_gather("the making of a session of the first " + std::to_string(num_ranks) + " ranks", {},
+               {});
     MPI_Comm part = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split(comm_, rank_ < num_ranks ? 0 : MPI_UNDEFINED, rank_, &part),
               "MPI_Comm_split");
     if (part == MPI_COMM_NULL) return nullptr;
-    return std::make_unique<MpiSession>(part, whole_, watch_);
+    auto session = std::make_unique<MpiSession>(part, whole_, watch_);
+    session->set_deadline(deadline());
+    return session;
   }
 
   void abort(ExitCode code, const std::string& reason) noexcept override {
+    if (!watch_) {  // the run has not begun
+      say_end(rank_, reason);
+      end_all(whole_, code);
+    }
+    const bool is_death = watch_->has_death() ||
+                          (code == ExitCode::peer && watch_->has_death_within(longest_verdict));
     if (watch_->take_last_word()) {
-      std::fprintf(stderr, "rank %d ends the run: %s\n", rank_, reason.c_str());
-      std::fflush(stderr);
+      const std::string cause = is_death ? watch_->cause() : std::string();
+      const bool is_known = reason.find(cause) != std::string::npos;
+      say_end(rank_, is_known ? reason : reason + "; " + cause);
     }
-    // Of a death every rank learns by itself, and says so.
-    if (watch_->has_death()) _exit(static_cast<int>(code));
-    try {
-      std::thread([code] {
-        std::this_thread::sleep_for(longest_abort);
-        _exit(static_cast<int>(code));
-      }).detach();
-    } catch (...) {  // no thread to be had: MPI_Abort alone must do
-    }
-    MPI_Abort(whole_, static_cast<int>(code));
-    _exit(static_cast<int>(code));
+    watch_->stop();  // it would end this process while it waits for others
+    if (is_death) end_after_death(*watch_, whole_, code);
+    end_all(whole_, code);
   }
 
  private:
@@ -106,7 +144,19 @@ class MpiSession final : public Session {
     check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   }
 
-  std::vector<std::string> all_gather(Gather& gather, std::string_view mine,
+  void begin_watch() {
+    std::vector<ProcessIdentity> processes;
+    for (const std::string& text :
+         all_gather("the run's start", ProcessIdentity::mine().text(), {}))
+      processes.push_back(ProcessIdentity::from_text(text));
+    PeerWatch::Options options;
+    options.last_act = [whole = whole_](const PeerWatch& watch) {
+      end_after_death(watch, whole, ExitCode::peer);
+    };
+    watch_ = std::make_shared<PeerWatch>(rank_, std::move(processes), std::move(options));
+  }
+
+  std::vector<std::string> all_gather(Gather& gather, std::string_view place, std::string_view mine,
                                       const SessionWait& wait) {
     gather.mine = mine;
     gather.lengths.resize(static_cast<std::size_t>(size_));
@@ -116,7 +166,7 @@ class MpiSession final : public Session {
     check_mpi(MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, gather.lengths.data(), 1, MPI_INT,
                              comm_, &request),
               "MPI_Iallgather");
-    finish(request, wait);
+    finish(request, place, wait);
     int total = 0;
     for (const int one : gather.lengths) {
       gather.offsets.push_back(total);
@@ -127,7 +177,7 @@ class MpiSession final : public Session {
         MPI_Iallgatherv(gather.mine.data(), length, MPI_CHAR, gather.all.data(),
                         gather.lengths.data(), gather.offsets.data(), MPI_CHAR, comm_, &request),
         "MPI_Iallgatherv");
-    finish(request, wait);
+    finish(request, place, wait);
     std::vector<std::string> texts;
     for (std::size_t r = 0; r < gather.lengths.size(); ++r) {
       texts.push_back(gather.all.substr(static_cast<std::size_t>(gather.offsets[r]),
@@ -137,9 +187,9 @@ class MpiSession final : public Session {
   }
 
   // Not MPI_Wait: that would wait for the dead for ever.
-  void finish(MPI_Request& request, const SessionWait& wait) {
+  void finish(MPI_Request& request, std::string_view place, const SessionWait& wait) {
     WaitOptions options;
-    options.deadline = wait.deadline;
+    options.deadline = wait.deadline.value_or(deadline());
     Waiter waiter(options);
     for (;;) {
       int is_done = 0;
@@ -147,16 +197,21 @@ class MpiSession final : public Session {
       if (is_done) return;
       if (watch_) watch_->require_alive();
       if (wait.meanwhile) wait.meanwhile();
-      require(waiter.pause(), ExitCode::peer,
-              "rank " + std::to_string(rank_) + " has waited " +
-                  std::to_string(wait.deadline.count() / 1000) +
-                  " s for all ranks to come to the run's start or end. Are they alive?");
+      if (!waiter.pause()) fail_deadline(options.deadline, place);
     }
+  }
+
+  [[noreturn]] void fail_deadline(std::chrono::milliseconds waited, std::string_view place) const {
+    throw Error(ExitCode::peer, "rank " + std::to_string(rank_) + " has waited " +
+                                    std::to_string(std::chrono::duration<double>(waited).count()) +
+                                    " s for all " + std::to_string(size_) + " ranks to come to " +
+                                    std::string(place) +
+                                    ". Are they alive? If they are slow, raise comm.timeout_s");
   }
 
   void leave_in_order() noexcept {
     try {
-      all_gather({}, {});
+      all_gather("the run's end", {}, {});
     } catch (const Error& error) {
       abort(error.code(), error.what());
     } catch (...) {

@@ -168,10 +168,17 @@ class MpiReceive final : public MpiTransfer {
   bool is_done_ = false;
 };
 
+// A rank that does not come is found by the deadline: MPI_Comm_dup would wait for it for ever.
+MPI_Comm duplicate_together(Session& session) {
+  const MPI_Comm comm = communicator_of(session);
+  session.all_gather("the opening of MPI's transport", {});
+  return duplicate(comm);
+}
+
 class MpiTransport final : public Transport {
  public:
   explicit MpiTransport(Session& session)
-      : session_(session), comm_(duplicate(communicator_of(session))), tag_bits_(comm_) {}
+      : session_(session), comm_(duplicate_together(session)), tag_bits_(comm_) {}
 
   ~MpiTransport() override {
     // Collective: not while an exception takes this rank elsewhere. MPI's end frees it too.

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -20,6 +21,11 @@ namespace weft {
 
 namespace {
 
+// While the main thread waits for ends or for the verdict.
+constexpr std::chrono::milliseconds poll_interval{5};
+// Between looks at /proc for those processes that the kernel gives no handle of.
+constexpr std::chrono::milliseconds blind_interval{200};
+
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -27,15 +33,30 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// Field 22 of /proc/PID/stat. The second field may hold blanks and brackets: count from its end.
-std::string start_time_of(int pid) {
+// From /proc/PID/stat; empty where that cannot be read.
+struct ProcessState {
+  std::string state, start_time;  // fields 3 and 22
+};
+
+// The second field may hold blanks and brackets: count from its end.
+ProcessState state_of(int pid) {
   const std::string line = first_line("/proc/" + std::to_string(pid) + "/stat");
   const auto end_of_name = line.rfind(')');
   if (end_of_name == std::string::npos) return {};
   std::istringstream fields(line.substr(end_of_name + 1));
-  std::string field;
-  for (int number = 3; number <= 22; ++number) fields >> field;
-  return field;
+  ProcessState process;
+  fields >> process.state;
+  for (int number = 4; number <= 22; ++number) fields >> process.start_time;
+  return process;
+}
+
+// As far as /proc tells: one that cannot be read (no descriptor left) is no news, and one that
+// nobody has waited for yet (a zombie) has ended.
+bool is_gone(const ProcessIdentity& process) {
+  if (kill(process.pid, 0) != 0 && errno == ESRCH) return true;
+  const ProcessState now = state_of(process.pid);
+  if (now.start_time.empty()) return false;
+  return now.start_time != process.start_time || now.state == "Z" || now.state == "X";
 }
 
 std::string link_target(const char* path) {
@@ -49,6 +70,14 @@ std::string host_name() {
   return gethostname(text, sizeof text - 1) == 0 ? text : "?";
 }
 
+int make_event() {
+  const int descriptor = eventfd(0, EFD_CLOEXEC);
+  require(descriptor >= 0, ExitCode::failed,
+          std::string("no descriptor for the watch over the other ranks (eventfd: ") +
+              std::strerror(errno) + "); raise the limit on open files (ulimit -n)");
+  return descriptor;
+}
+
 void raise_event(int descriptor) noexcept {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(descriptor, &one, sizeof one);
@@ -60,7 +89,7 @@ ProcessIdentity ProcessIdentity::mine() {
   return {.boot_id = first_line("/proc/sys/kernel/random/boot_id"),
           .pid_namespace = link_target("/proc/self/ns/pid"),
           .host = host_name(),
-          .start_time = start_time_of(getpid()),
+          .start_time = state_of(getpid()).start_time,
           .pid = getpid()};
 }
 
@@ -88,9 +117,9 @@ PeerWatch::Descriptor::~Descriptor() {
 PeerWatch::PeerWatch(int rank, std::vector<ProcessIdentity> processes, Options options)
     : rank_(rank),
       processes_(std::move(processes)),
-      options_(options),
-      stop_event_(eventfd(0, EFD_CLOEXEC)),
-      report_event_(eventfd(0, EFD_CLOEXEC)) {
+      options_(std::move(options)),
+      stop_event_(make_event()),
+      report_event_(make_event()) {
   if (processes_.size() == 1) return;
   open_handles();
   // Signals are the main thread's.
@@ -110,15 +139,48 @@ void PeerWatch::open_handles() {
                             other.pid_namespace == me.pid_namespace && !other.start_time.empty();
     if (rank == rank_ || !is_visible) continue;
     Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, other.pid, 0)));
-    const bool is_gone = process.number() < 0 && errno == ESRCH;
     // After the handle: it holds the process that has the id now.
-    if (is_gone || (process.number() >= 0 && start_time_of(other.pid) != other.start_time)) {
-      set_cause(name_of(rank) + " has died");
+    const bool has_died = is_gone(other);
+    if (has_died) {
+      set_cause(rank, {});
       raise_event(report_event_.number());
-    } else if (process.number() >= 0) {
-      handles_.push_back({rank, std::move(process)});
     }
+    handles_.push_back({rank, has_died ? Descriptor() : std::move(process)});
   }
+}
+
+bool PeerWatch::has_ended(const Handle& handle) const {
+  if (handle.process.number() < 0)
+    return is_gone(processes_[static_cast<std::size_t>(handle.rank)]);
+  pollfd event{handle.process.number(), POLLIN, 0};
+  return poll(&event, 1, 0) == 1;
+}
+
+bool PeerWatch::is_first_alive() const {
+  return std::none_of(handles_.begin(), handles_.end(), [&](const Handle& handle) {
+    return handle.rank < rank_ && !has_ended(handle);
+  });
+}
+
+bool PeerWatch::others_end_within(std::chrono::milliseconds time) const {
+  const bool sees_all = handles_.size() + 1 == processes_.size();
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    const bool all_ended = std::all_of(handles_.begin(), handles_.end(),
+                                       [&](const Handle& handle) { return has_ended(handle); });
+    if (all_ended) return sees_all;
+    std::this_thread::sleep_for(poll_interval);
+  } while (std::chrono::steady_clock::now() - begin < time);
+  return false;
+}
+
+bool PeerWatch::has_death_within(std::chrono::milliseconds time) const {
+  const auto begin = std::chrono::steady_clock::now();
+  while (!has_death()) {
+    if (std::chrono::steady_clock::now() - begin >= time) return false;
+    std::this_thread::sleep_for(poll_interval);
+  }
+  return true;
 }
 
 std::string PeerWatch::name_of(int rank) const {
@@ -135,7 +197,7 @@ bool PeerWatch::is_one_host() const {
 
 void PeerWatch::report_lost(int rank, const std::string& why) noexcept {
   try {
-    set_cause(name_of(rank) + " is lost: " + why);
+    set_cause(rank, why);
   } catch (...) {  // out of memory: the process handles and the deadline remain
     return;
   }
@@ -148,15 +210,26 @@ void PeerWatch::stop() noexcept {
   thread_.join();
 }
 
-void PeerWatch::set_cause(const std::string& cause) {
+void PeerWatch::set_cause(int rank, const std::string& why) {
   const std::lock_guard lock(mutex_);
-  if (cause_.empty()) cause_ = cause;  // the first one counts
+  if (cause_.rank < 0) cause_ = {rank, why};  // the first one counts
 }
 
-void PeerWatch::fail() const {
+// A connection may break before the kernel tells of the process' end.
+void PeerWatch::prefer_what_was_seen() {
   const std::lock_guard lock(mutex_);
-  throw Error(ExitCode::peer, cause_);
+  for (const Handle& handle : handles_) {
+    if (handle.rank == cause_.rank && has_ended(handle)) cause_.why.clear();
+  }
 }
+
+std::string PeerWatch::cause() const {
+  const std::lock_guard lock(mutex_);
+  if (cause_.rank < 0) return {};
+  return name_of(cause_.rank) + (cause_.why.empty() ? " has died" : " is lost: " + cause_.why);
+}
+
+void PeerWatch::fail() const { throw Error(ExitCode::peer, cause()); }
 
 bool PeerWatch::stops_within(std::chrono::milliseconds time) const {
   pollfd event{stop_event_.number(), POLLIN, 0};
@@ -170,27 +243,41 @@ bool PeerWatch::stops_within(std::chrono::milliseconds time) const {
 bool PeerWatch::wait_for_death() {
   std::vector<pollfd> events{{stop_event_.number(), POLLIN, 0},
                              {report_event_.number(), POLLIN, 0}};
-  for (const Handle& handle : handles_) events.push_back({handle.process.number(), POLLIN, 0});
-  while (poll(events.data(), events.size(), -1) < 0) {
-    if (errno != EINTR) return false;
+  bool has_blind_handle = false;
+  for (const Handle& handle : handles_) {
+    events.push_back({handle.process.number(), POLLIN, 0});  // a negative one is passed over
+    has_blind_handle = has_blind_handle || handle.process.number() < 0;
   }
-  if (events[0].revents) return false;
-  for (std::size_t i = 0; i < handles_.size(); ++i) {
-    if (events[i + 2].revents) set_cause(name_of(handles_[i].rank) + " has died");
+  const int interval = has_blind_handle ? static_cast<int>(blind_interval.count()) : -1;
+  for (;;) {
+    const int num_ready = poll(events.data(), events.size(), interval);
+    if (num_ready < 0 && errno != EINTR) return false;
+    if (num_ready < 0) continue;
+    if (events[0].revents) return false;
+    bool is_over = events[1].revents != 0;
+    for (const Handle& handle : handles_) {
+      if (!has_ended(handle)) continue;
+      set_cause(handle.rank, {});
+      is_over = true;
+    }
+    if (is_over) return true;
   }
-  return true;
 }
 
 void PeerWatch::run() {
   if (!wait_for_death() || stops_within(options_.grace)) return;
+  prefer_what_was_seen();
   has_death_.store(true, std::memory_order_release);
   if (stops_within(options_.patience)) return;
   if (take_last_word()) {
-    const std::lock_guard lock(mutex_);
-    std::fprintf(stderr, "rank %d ends the run: %s, while rank %d was not in a collective\n", rank_,
-                 cause_.c_str(), rank_);
+    std::fprintf(stderr,
+                 "rank %d ends the run: %s; rank %d was at work of its own and did not come to a "
+                 "message within %g s\n",
+                 rank_, cause().c_str(), rank_,
+                 std::chrono::duration<double>(options_.patience).count());
     std::fflush(stderr);
   }
+  if (options_.last_act) options_.last_act(*this);
   _exit(static_cast<int>(ExitCode::peer));
 }
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -33,10 +34,13 @@ class PeerWatch {
     // ends it for a reason of its own, comes first.
     std::chrono::milliseconds grace{100};
     // From then on the main thread has this long to come to its end; then the process ends here.
-    std::chrono::milliseconds patience{3000};
+    std::chrono::milliseconds patience{1000};
+    // What the thread then does before, the reason being said.
+    std::function<void(const PeerWatch&)> last_act = {};
   };
 
-  // `processes`: of all ranks, this one included, in rank order. Starts the thread.
+  // `processes`: of all ranks, this one included, in rank order. Starts the thread. Throws
+  // Error(failed) where the system has no descriptors left.
   PeerWatch(int rank, std::vector<ProcessIdentity> processes, Options options);
   PeerWatch(int rank, std::vector<ProcessIdentity> processes)
       : PeerWatch(rank, std::move(processes), Options{}) {}
@@ -52,9 +56,19 @@ class PeerWatch {
     if (has_death_.load(std::memory_order_acquire)) fail();
   }
   bool has_death() const { return has_death_.load(std::memory_order_acquire); }
+  // Blocks: true as soon as one has died, false once `time` is over.
+  bool has_death_within(std::chrono::milliseconds time) const;
+  // Who has died; empty: nobody that is known of.
+  std::string cause() const;
 
   // Another source: connections to `rank` broke. Counts as its death, after the grace.
   void report_lost(int rank, const std::string& why) noexcept;
+
+  // True where no rank below this one lives on this host: one rank a host, to act for all.
+  bool is_first_alive() const;
+  // Blocks. True once all other ranks of the run have ended, false after `time`, or at once where
+  // some cannot be seen from here.
+  bool others_end_within(std::chrono::milliseconds time) const;
 
   // All ranks are about to leave in order: from here on an ending is none. Idempotent.
   void stop() noexcept;
@@ -76,25 +90,32 @@ class PeerWatch {
   };
   struct Handle {
     int rank;
-    Descriptor process;
+    Descriptor process;  // none to be had: /proc tells, if late
+  };
+  // Who died first. `why` is empty where its end was seen, else who reported it, and what.
+  struct Cause {
+    int rank = -1;  // none yet
+    std::string why = {};
   };
 
   void open_handles();
   void run();
   bool wait_for_death();  // false: stopped before
   bool stops_within(std::chrono::milliseconds time) const;
-  void set_cause(const std::string& cause);
+  bool has_ended(const Handle& handle) const;
+  void set_cause(int rank, const std::string& why);
+  void prefer_what_was_seen();
   [[noreturn]] void fail() const;
 
   int rank_;
   std::vector<ProcessIdentity> processes_;
   Options options_;
-  std::vector<Handle> handles_;
+  std::vector<Handle> handles_;  // of the others on this host; constant once the thread runs
   Descriptor stop_event_, report_event_;
   std::atomic<bool> has_death_{false};
   std::atomic<bool> is_last_word_taken_{false};
   mutable std::mutex mutex_;
-  std::string cause_;  // under mutex_; empty: none yet
+  Cause cause_;  // under mutex_
   std::thread thread_;
 };
 

@@ -3,7 +3,7 @@
 // meet.
 #pragma once
 
-#include <cstdint>
+#include <chrono>
 #include <vector>
 
 #include "parallel/comm/staging.hpp"
@@ -32,6 +32,8 @@ class Progress {
   // True once any operation has failed: the run is going down, and requests may be dropped.
   bool has_failed() const { return has_failed_; }
   const WaitOptions& options() const { return options_; }
+  // Of the waits that begin from here on.
+  void set_deadline(std::chrono::milliseconds deadline) { options_.deadline = deadline; }
   StagingPool& pool() { return pool_; }
 
  private:

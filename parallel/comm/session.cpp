@@ -16,7 +16,8 @@ class SessionOfOne final : public Session {
   int size() const override { return 1; }
   std::string_view own_transport() const override { return "local"; }
 
-  std::vector<std::string> all_gather(std::string_view mine, const SessionWait&) override {
+  std::vector<std::string> all_gather(std::string_view, std::string_view mine,
+                                      const SessionWait&) override {
     return {std::string(mine)};
   }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,8 @@ namespace weft {
 
 // How to wait in a session. Ranks that have no part in a layout wait long, on purpose.
 struct SessionWait {
-  std::function<void()> meanwhile = {};  // called again and again
-  std::chrono::milliseconds deadline = WaitOptions{}.deadline;
+  std::function<void()> meanwhile = {};                    // called again and again
+  std::optional<std::chrono::milliseconds> deadline = {};  // else the session's
 };
 
 // All calls come from the process' main thread.
@@ -35,9 +36,15 @@ class Session {
   // session has one process and no launcher.
   virtual std::string_view own_transport() const = 0;
 
+  // Of everything that waits for all ranks of the session, from here on; local. A session of its
+  // first ranks begins with the same.
+  void set_deadline(std::chrono::milliseconds deadline) { deadline_ = deadline; }
+  std::chrono::milliseconds deadline() const { return deadline_; }
+
   // Collective: each rank's bytes, in rank order; lengths may differ. Throws Error(peer) when a
-  // rank has died or the deadline has passed.
-  virtual std::vector<std::string> all_gather(std::string_view mine,
+  // rank has died, or when the deadline has passed: `place`, "the run's end" say, is then what some
+  // rank has not come to.
+  virtual std::vector<std::string> all_gather(std::string_view place, std::string_view mine,
                                               const SessionWait& wait = {}) = 0;
 
   // Collective: a session of the first `num_ranks` ranks, with the same numbers; null on the
@@ -49,6 +56,9 @@ class Session {
 
   // Says `reason` and ends every rank of the run; does not return.
   [[noreturn]] virtual void abort(ExitCode code, const std::string& reason) noexcept = 0;
+
+ private:
+  std::chrono::milliseconds deadline_ = WaitOptions{}.deadline;
 };
 
 // One process, without a launcher.

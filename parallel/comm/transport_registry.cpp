@@ -1,5 +1,7 @@
 #include "parallel/comm/transport_registry.hpp"
 
+#include <cstdio>
+
 #include "parallel/comm/local_transport.hpp"
 #ifdef WEFT_WITH_MPI
 #include "parallel/comm/mpi_session.hpp"
@@ -39,6 +41,15 @@ std::vector<Entry> entries() {
   };
 }
 
+// Once a run: `weft layouts` opens many transports.
+[[maybe_unused]] void say_why_not_ucx(const Session& session, const char* why) {
+  static bool is_said = false;
+  if (is_said || session.rank() != 0) return;
+  is_said = true;
+  std::fprintf(stderr, "comm.transport \"auto\" takes \"%s\": %s\n",
+               std::string(session.own_transport()).c_str(), why);
+}
+
 // A choice nobody asked for by name must not fail: where UCX does not work, what the session is
 // made of does.
 std::unique_ptr<Transport> make_automatic_transport(Session& session) {
@@ -48,6 +59,7 @@ std::unique_ptr<Transport> make_automatic_transport(Session& session) {
     return make_ucx_transport(session);
   } catch (const Error& error) {
     if (error.code() != ExitCode::usage) throw;  // a dead peer, not a missing interface
+    say_why_not_ucx(session, error.what());
   }
 #endif
   return make_transport(session.own_transport(), session);
@@ -76,8 +88,12 @@ std::unique_ptr<Transport> make_transport(std::string_view name, Session& sessio
     if (name == entry.name) return entry.make(session);
     built_in += ", " + entry.name;
   }
+  std::string remedy = "use one of them";
+  if (name == "ucx") remedy = "build with -DWEFT_UCX=ON, or set comm.transport = \"auto\"";
+  if (name == "mpi") remedy = "build with -DWEFT_MPI=ON, or set comm.transport = \"auto\"";
   throw Error(ExitCode::usage, "comm.transport is '" + std::string(name) +
-                                   "', which this build does not have; built in: " + built_in);
+                                   "', which this build does not have; built in: " + built_in +
+                                   ". Please " + remedy);
 }
 
 }  // namespace weft

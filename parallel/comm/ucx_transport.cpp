@@ -129,7 +129,8 @@ class UcxTransport final : public Transport {
     }
     worker_->expect_endings();
     try {
-      session_.all_gather({}, {.meanwhile = [&] { worker_->idle(); }});
+      session_.all_gather("the end of UCX's transport", {},
+                          {.meanwhile = [&] { worker_->idle(); }});
     } catch (...) {  // some rank has died: the next call says so
       return;
     }
@@ -157,18 +158,19 @@ class UcxTransport final : public Transport {
 
  private:
   // Runs `make` on every rank and gathers what it returns; where it throws on some, all throw the
-  // first one's error.
+  // first one's error, with the environment of that rank.
   template <class Make>
   std::vector<std::string> on_all_ranks(Make make) {
     std::string mine;
     try {
       mine = '+' + make();
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       mine = std::string("-") + error.what();
       const std::string more = UcxLog::instance().collected();
       if (!more.empty()) mine += " (" + more + ")";
+      mine += ". Change " + variable("UCX_TLS") + " or " + variable("UCX_NET_DEVICES");
     }
-    std::vector<std::string> all = session_.all_gather(mine);
+    std::vector<std::string> all = session_.all_gather("the opening of UCX's transport", mine);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       if (all[rank][0] == '-') fail(rank, all[rank].substr(1));
       all[rank].erase(0, 1);
@@ -176,16 +178,20 @@ class UcxTransport final : public Transport {
     return all;
   }
 
-  [[noreturn]] static void fail(std::size_t rank, const std::string& why) {
+  static std::string variable(const char* name) {
+    const char* const text = std::getenv(name);
+    return std::string(name) + (text ? " (now '" + std::string(text) + "')" : " (not set)");
+  }
+
+  // On all ranks at once.
+  [[noreturn]] void fail(std::size_t rank, const std::string& why) {
+    if (worker_) {  // nothing was sent, and nothing moves before all have come to this
+      worker_->expect_endings();
+      worker_->close();
+    }
     UcxLog::instance().collected();
-    const auto value = [](const char* name) {
-      const char* const text = std::getenv(name);
-      return std::string(name) + (text ? " (now '" + std::string(text) + "')" : " (not set)");
-    };
     throw Error(ExitCode::usage, "UCX has no usable interface on rank " + std::to_string(rank) +
-                                     ": " + why + ". Change " + value("UCX_TLS") + " or " +
-                                     value("UCX_NET_DEVICES") +
-                                     ", or set comm.transport = \"mpi\"");
+                                     ": " + why + ", or set comm.transport = \"mpi\"");
   }
 
   void require_peer(int peer) const {

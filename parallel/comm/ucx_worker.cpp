@@ -55,8 +55,9 @@ void check(ucs_status_t status, const std::string& call) {
 UcxLog::UcxLog() { ucs_log_push_handler(take_log); }
 
 UcxLog& UcxLog::instance() {
-  static UcxLog log;
-  return log;
+  // Never destroyed: UCX's own thread may log while the program's statics go.
+  static UcxLog* const log = new UcxLog;
+  return *log;
 }
 
 void UcxLog::collect() {
@@ -145,8 +146,10 @@ void UcxWorker::progress() {
 
 void UcxWorker::fail(int rank, ucs_status_t status) const {
   watch_.require_alive();
-  throw Error(ExitCode::peer,
-              watch_.name_of(rank) + " is lost: UCX says " + ucs_status_string(status));
+  // Before the error: whoever ends the run over it then waits for the watch's word.
+  const std::string why = std::string("UCX says ") + ucs_status_string(status);
+  watch_.report_lost(rank, why);
+  throw Error(ExitCode::peer, watch_.name_of(rank) + " is lost: " + why);
 }
 
 void UcxWorker::flush(std::chrono::milliseconds time) {

@@ -62,7 +62,8 @@ class UcxWorker {
   void flush(std::chrono::milliseconds time);
 
   void require_alive() const { watch_.require_alive(); }
-  // Throws what became of a message to or from `rank`, of which UCX says `status`.
+  // Tells the watch and throws what became of a message to or from `rank`, of which UCX says
+  // `status`.
   [[noreturn]] void fail(int rank, ucs_status_t status) const;
 
  private:

@@ -135,6 +135,82 @@ TEST_CASE("more ranks than the plan can use, and another number than the layout'
   require_message(plan + end + " --set layout.tp=2", 2, {"4 ranks"});
 }
 
+// `command` on four ranks, each after the shell's line `before` that may ask for its number.
+ProcessResult run_unlike_ranks(const std::string& before, const std::string& command) {
+  return weft::test::run_shell(WEFT_LAUNCHER " 4 sh -c '" + before + "; exec " WEFT_PROGRAM " " +
+                               command + " \"$@\"' sh");
+}
+
+void require_one(const ProcessResult& result, int code, const std::vector<std::string>& parts) {
+  INFO(result.text);
+  CHECK(result.exit_code == code);
+  CHECK(count(result.text, "weft: ") == 1);
+  CHECK(count(result.text, "ends the run") == 0);
+  for (const std::string& part : parts) {
+    INFO("expected: " << part);
+    CHECK(result.text.find(part) != std::string::npos);
+  }
+  CHECK(result.seconds < 20.0);
+}
+
+TEST_CASE("plans that differ between ranks") {
+  const std::string run = weft::test::fresh_folder("run") + "/it";
+  const std::string begin = "train " + plan + four_ranks + " --run " + run + " --data " + data();
+  require_one(run_unlike_ranks("test $OMPI_COMM_WORLD_RANK = 2 && set -- --set optimizer.lr=0.25",
+                               begin + " --set optimizer.lr=0.5"),
+              2,
+              {"the plan differs between ranks", "rank 0 has \"[optimizer] lr = 0.5\"",
+               "rank 2 has \"[optimizer] lr = 0.25\"", "same plan file"});
+  // A key that only one of them has.
+  require_one(
+      run_unlike_ranks("test $OMPI_COMM_WORLD_RANK = 3 && set -- --set task.path=/d", begin), 2,
+      {"the plan differs between ranks", "rank 3 has \"[task] path = \"/d\"\""});
+  CHECK_FALSE(fs::exists(run));
+}
+
+TEST_CASE("a transport that does not exist, or cannot serve so many ranks") {
+  const std::string end = four_ranks + small_run() + " --data " + data() + " --set comm.transport=";
+  require_message(plan + end + "carrier_pigeon", 2,
+                  {"comm.transport", "carrier_pigeon", "\"auto\"", "\"ucx\"", "\"mpi\""});
+  require_message(plan + end + "local", 2, {"'local'", "one rank", "4 were started", "\"auto\""});
+#ifndef WEFT_WITH_UCX
+  require_message(plan + end + "ucx", 2, {"does not have", "-DWEFT_UCX=ON", "\"auto\""});
+#endif
+}
+
+#ifdef WEFT_WITH_UCX
+TEST_CASE("UCX without an interface: the error of the rank that has none, or another transport") {
+  const std::string begin =
+      "train " + plan + four_ranks + small_run() + " --data " + data() + " --set comm.transport=";
+  const std::string all = "export UCX_TLS=doesnotexist";
+  require_one(run_unlike_ranks(all, begin + "ucx"), 2,
+              {"no usable interface on rank 0", "UCX_TLS (now 'doesnotexist')",
+               "UCX_NET_DEVICES (not set)", "comm.transport = \"mpi\""});
+  require_one(run_unlike_ranks("test $OMPI_COMM_WORLD_RANK = 1 && " + all, begin + "ucx"), 2,
+              {"no usable interface on rank 1", "UCX_TLS (now 'doesnotexist')"});
+  const ProcessResult automatic = run_unlike_ranks(all, begin + "auto");
+  INFO(automatic.text);
+  CHECK(automatic.exit_code == 0);
+  CHECK(count(automatic.text, "comm.transport \"auto\" takes \"mpi\": UCX has no usable") == 1);
+}
+
+TEST_CASE("a layout that fails leaves the figures of those before it") {
+  const ProcessResult result =
+      run_unlike_ranks("export UCX_TLS=doesnotexist",
+                       "layouts " + plan +
+                           " --set task.split.train=900 --set task.split.validation=100 --json "
+                           "--data " +
+                           data() + " --steps 4 --grid \"dp=2 transport=mpi,ucx,auto\"");
+  require_one(result, 2, {"median ms", "tp=1 dp=2 pp=1 mpi", "UCX has no usable interface"});
+  const auto json = result.json();
+  REQUIRE(json["rows"].size() == 1);
+  CHECK(json["rows"][0]["layout"]["transport"] == "mpi");
+  CHECK(json["rows"][0]["step_ms"]["median"] > 0.0);
+  CHECK(json["error"]["exit_code"] == 2);
+  CHECK(json["error"]["message"].get<std::string>().find("dp=2 pp=1 ucx: ") != std::string::npos);
+}
+#endif
+
 TEST_CASE("a run folder that holds a run is left as it is") {
   const std::string run = weft::test::fresh_folder("kept") + "/it";
   const std::string arguments =

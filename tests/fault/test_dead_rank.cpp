@@ -50,12 +50,14 @@ struct Rank {
 // Some ranks under a launcher that leaves survivors alone, in the background.
 class Job {
  public:
-  // `mark` appears in the ranks' arguments and in no other process'.
-  Job(int num_ranks, const std::string& program, const std::string& arguments, std::string mark)
+  // `mark` appears in the ranks' arguments and in no other process'. `before`: shell words that
+  // the program follows.
+  Job(int num_ranks, const std::string& program, const std::string& arguments, std::string mark,
+      const std::string& before = {})
       : program_(program), mark_(std::move(mark)), output_(mark_ + ".out") {
     // The shell in between tells the exit code, which mpirun keeps to itself.
-    const std::string rank =
-        "'\"" + program + "\" \"$@\"; echo \"rank $OMPI_COMM_WORLD_RANK exits with $?\" >&2'";
+    const std::string rank = "'" + before + "\"" + program +
+                             "\" \"$@\"; echo \"rank $OMPI_COMM_WORLD_RANK exits with $?\" >&2'";
     const std::string command = "WEFT_MPIRUN_OPTIONS=--enable-recovery exec " WEFT_LAUNCHER " " +
                                 std::to_string(num_ranks) + " sh -c " + rank + " sh " + arguments +
                                 " >" + output_ + " 2>&1";
@@ -165,15 +167,19 @@ void require_end_of_survivors(Job& job, int num_ranks, int victim, Clock::time_p
   }
 }
 
-std::string training(const std::string& transport, const std::string& run) {
-  return "train " WEFT_PLANS "/cifar10-mlp.toml --set layout.tp=2 --set layout.dp=2 --data " +
-         data() + " --set comm.transport=" + transport + " --run " + run +
+const std::string small_plan = "cifar10-mlp.toml --set layout.tp=2 --set layout.dp=2";
+
+std::string training(const std::string& plan, const std::string& transport,
+                     const std::string& run) {
+  return "train " WEFT_PLANS "/" + plan + " --data " + data() +
+         " --set comm.transport=" + transport + " --run " + run +
          " --set \"task.split={train=900,validation=100,seed=7}\" --set run.steps=1000000";
 }
 
-void kill_once_there_is(const std::string& file, const std::string& transport, int victim) {
+void kill_once_there_is(const std::string& file, const std::string& transport, int victim,
+                        const std::string& plan = small_plan) {
   const std::string run = weft::test::fresh_folder("dead-rank") + "/run";
-  Job job(4, WEFT_PROGRAM, training(transport, run), run);
+  Job job(4, WEFT_PROGRAM, training(plan, transport, run), run);
   job.find_ranks(4);
   for (const auto begin = Clock::now();
        !fs::exists(run + "/" + file) || fs::file_size(run + "/" + file) == 0;) {
@@ -198,6 +204,14 @@ TEST_CASE("a rank killed while training") {
       INFO(transport);
       kill_once_there_is("run.jsonl", transport, victim);
     }
+  }
+}
+
+// A stage that waits for another's activations, of whom either may be the dead.
+TEST_CASE("a rank of a pipeline killed while training") {
+  for (const int victim : {1, 2}) {
+    kill_once_there_is("run.jsonl", transports.front(), victim,
+                       "cifar10-vit-12.toml --set layout.tp=2 --set layout.pp=2");
   }
 }
 
@@ -226,17 +240,55 @@ TEST_CASE("a rank killed while a layout of fewer ranks runs: one of it, and one 
   }
 }
 
+void kill_once_it_says(Job& job, int num_ranks, const std::string& text, int victim) {
+  job.find_ranks(num_ranks);
+  while (!contains(job.output(), text)) REQUIRE_FALSE(job.ended_within(0, 10ms));
+  job.kill_rank(victim);
+}
+
+#ifdef WEFT_WITH_UCX
+// Here the connection breaks, and the message under way with it, before the watch tells of it.
+TEST_CASE("a rank killed among messages over TCP") {
+  setenv("UCX_TLS", "tcp,self", 1);
+  for (const int victim : {0, 2}) {
+    const std::string mark = weft::test::fresh_folder("dead-rank") + "/chatty";
+    Job job(3, WEFT_RANK_PROGRAM, "ucx chatty " + mark, mark);
+    kill_once_it_says(job, 3, "all are chatty", victim);
+    require_end_of_survivors(job, 3, victim, Clock::now());
+  }
+  unsetenv("UCX_TLS");
+}
+#endif
+
+// As a rank of another host that MPI tells nothing: rank 2 lives among processes of its own.
+TEST_CASE("a rank that cannot know of a death is ended by those who do") {
+  if (std::system("unshare --pid --fork true 2>/dev/null") != 0) {
+    WARN("not tested: no PID namespaces to be had here");
+    return;
+  }
+  for (const std::string what : {"chatty", "busy"}) {
+    INFO(what);
+    const std::string mark = weft::test::fresh_folder("dead-rank") + "/hidden";
+    Job job(3, WEFT_RANK_PROGRAM, "mpi " + what + " " + mark, mark,
+            "test $OMPI_COMM_WORLD_RANK = 2 && hide=\"unshare --pid --fork --kill-child\"; $hide ");
+    kill_once_it_says(job, 3, "all are " + what, 1);
+    const auto killed = Clock::now();
+    CHECK(job.ended_within(0, killed + 5s - Clock::now()));
+    CHECK(job.ended_within(2, killed + 5s - Clock::now()));
+    CHECK(job.launcher_ended_within(10s));
+    INFO(job.output());
+    CHECK(contains(job.output(), "rank 0 ends the run: "));
+    CHECK(contains(job.output(), "rank 1 (pid " + std::to_string(job.pid(1)) + " on host "));
+  }
+}
+
 // Nothing that the survivors do would notice: only the watch can.
 TEST_CASE("a rank killed while the others compute") {
   for (const std::string& transport : transports) {
     INFO(transport);
     const std::string mark = weft::test::fresh_folder("dead-rank") + "/busy";
     Job job(3, WEFT_RANK_PROGRAM, transport + " busy " + mark, mark);
-    job.find_ranks(3);
-    while (!contains(job.output(), "all are busy")) {
-      REQUIRE_FALSE(job.ended_within(0, 10ms));
-    }
-    job.kill_rank(1);
+    kill_once_it_says(job, 3, "all are busy", 1);
     require_end_of_survivors(job, 3, 1, Clock::now());
   }
 }

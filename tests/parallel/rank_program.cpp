@@ -1,13 +1,14 @@
 // What a transport must do where ranks are processes, started by apps/launch.sh: the exit code is
 // the verdict. No test framework: its assertions say nothing about the other ranks.
 //
-//   rank_program TRANSPORT battery    the battery, then sessions of fewer ranks and two transports
-//                                     side by side
-//   rank_program TRANSPORT stopped    rank 1 is stopped: the deadline, and nothing else, ends a
-//   wait rank_program TRANSPORT abort      rank 1 ends the run; the others wait for a message
-//   rank_program TRANSPORT dropped    transfers are dropped before they are done
-//   rank_program TRANSPORT busy       all ranks say so and then call nothing for a minute
-//   rank_program TRANSPORT chatty     all ranks say so and then exchange messages without end
+//   rank_program TRANSPORT WHAT, where WHAT is
+//     battery  the battery, then sessions of fewer ranks and two transports side by side
+//     stopped  rank 1 is stopped: the deadline, and nothing else, ends a wait
+//     absent   rank 1 is stopped before the transport is made: the session's deadline ends that
+//     abort    rank 1 ends the run; the others wait for a message
+//     dropped  transfers are dropped before they are done
+//     busy     all ranks say so and then call nothing for a minute
+//     chatty   all ranks say so and then exchange messages without end
 #include <signal.h>
 #include <unistd.h>
 
@@ -47,7 +48,7 @@ void check_fewer_ranks(Session& session, std::string_view name, int num_ranks) {
     Communicator comm(*transport, nullptr, "part", 0, all_ranks(*transport));
     for (int i = 0; i < 20; ++i) comm.barrier();
   }
-  session.all_gather({});
+  session.all_gather("the end of a part", {});
 }
 
 void check_side_by_side(Session& session, std::string_view name) {
@@ -73,9 +74,21 @@ void run_battery_of(Session& session, std::string_view name) {
   check_side_by_side(session, name);
 }
 
+void require_parts(const std::string& message, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    expect(message.find(part) != std::string::npos, "the deadline says: " + message);
+  }
+}
+
+// Rank 0 has seen what it should; ranks that came to theirs earlier must not end the run for it.
+void leave_it_to_rank_0(Session& session) {
+  if (session.rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(30));
+  session.abort(session.rank() == 0 ? ExitCode::stopped : ExitCode::failed, "as it should");
+}
+
 void check_stopped(Session& session, std::string_view name) {
   const auto transport = make_transport(name, session);
-  const std::vector<std::string> pids = session.all_gather(std::to_string(getpid()));
+  const std::vector<std::string> pids = session.all_gather("pids", std::to_string(getpid()));
   WaitOptions wait;
   wait.deadline = std::chrono::milliseconds(700);
   Communicator comm(*transport, nullptr, "tp", 2, all_ranks(*transport),
@@ -93,13 +106,29 @@ void check_stopped(Session& session, std::string_view name) {
     message = error.what();
   }
   if (session.rank() == 0) {
-    for (const std::string part :
-         {"'tp'", "'row_linear.forward.reduce'", "number 1 ", "(world rank 1)", "0.7"}) {
-      expect(message.find(part) != std::string::npos, "the deadline says: " + message);
-    }
+    require_parts(message,
+                  {"'tp'", "'row_linear.forward.reduce'", "number 1 ", "(world rank 1)", "0.7"});
     kill(std::stoi(pids[1]), SIGCONT);
   }
-  session.abort(ExitCode::stopped, "as it should");  // the wait went wrong on purpose
+  leave_it_to_rank_0(session);
+}
+
+void check_absent(Session& session, std::string_view name) {
+  const std::vector<std::string> pids = session.all_gather("pids", std::to_string(getpid()));
+  session.set_deadline(std::chrono::milliseconds(700));
+  if (session.rank() == 1) raise(SIGSTOP);
+  std::string message;
+  try {
+    make_transport(name, session);
+  } catch (const Error& error) {
+    expect(error.code() == ExitCode::peer, "a deadline's exit code");
+    message = error.what();
+  }
+  if (session.rank() == 0) {
+    require_parts(message, {"0.7", "all 3 ranks", "the opening of", "comm.timeout_s"});
+    kill(std::stoi(pids[1]), SIGCONT);
+  }
+  leave_it_to_rank_0(session);
 }
 
 void check_abort(Session& session, std::string_view name) {
@@ -142,6 +171,7 @@ void check_dropped(Session& session, std::string_view name) {
 void run(Session& session, std::string_view name, std::string_view what) {
   if (what == "battery") return run_battery_of(session, name);
   if (what == "stopped") return check_stopped(session, name);
+  if (what == "absent") return check_absent(session, name);
   if (what == "abort") return check_abort(session, name);
   if (what == "busy" || what == "chatty") return run_on(session, name, what);
   if (what == "dropped") return check_dropped(session, name);

@@ -2,12 +2,16 @@
 #include <catch2/catch.hpp>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/error.hpp"
 #include "parallel/comm/peer_watch.hpp"
@@ -19,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr PeerWatch::Options quick{.grace = 20ms, .patience = 60s};
+const PeerWatch::Options quick{.grace = 20ms, .patience = 60s};
 
 // A process that does nothing, and its identity.
 class Child {
@@ -53,6 +57,25 @@ class Child {
  private:
   pid_t pid_ = -1;
   ProcessIdentity identity_;
+};
+
+// While it lives the process can open `num_more` files, as under a low ulimit -n.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int num_more) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    // New ones get the lowest free numbers.
+    std::vector<int> taken;
+    for (int i = 0; i <= num_more; ++i) taken.push_back(dup(0));
+    for (const int descriptor : taken) close(descriptor);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(taken.back());
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
 };
 
 std::string death_within(const PeerWatch& watch, std::chrono::milliseconds time) {
@@ -105,6 +128,63 @@ TEST_CASE("another process under the same id is not the peer") {
   earlier.start_time = "17";
   PeerWatch watch(0, {ProcessIdentity::mine(), earlier}, quick);
   REQUIRE(death_within(watch, 1s) == watch.name_of(1) + " has died");
+}
+
+// The kernel's handle is not to be had: /proc must do, for a zombie too.
+TEST_CASE("without descriptors to spare a death is seen all the same") {
+  Child child;
+  auto few = std::make_unique<FewDescriptors>(2);
+  PeerWatch watch(0, {ProcessIdentity::mine(), child.identity()}, quick);
+  REQUIRE(death_within(watch, 300ms).empty());
+  few.reset();
+  REQUIRE(death_within(watch, 300ms).empty());
+  kill(child.identity().pid, SIGKILL);  // nobody has waited for it
+  REQUIRE(death_within(watch, 1s) == watch.name_of(1) + " has died");
+}
+
+TEST_CASE("a watch that cannot be is an error, not a blind one") {
+  Child child;
+  const std::vector<ProcessIdentity> processes{ProcessIdentity::mine(), child.identity()};
+  std::string message;
+  for (const int num_more : {0, 1}) {
+    const FewDescriptors few(num_more);
+    try {
+      PeerWatch(0, processes, quick);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    REQUIRE(message.find("ulimit -n") != std::string::npos);
+  }
+}
+
+TEST_CASE("what a connection says gives way to what the kernel says") {
+  Child child;
+  PeerWatch watch(0, {ProcessIdentity::mine(), child.identity()},
+                  {.grace = 200ms, .patience = 60s});
+  watch.report_lost(1, "UCX says so");
+  REQUIRE_FALSE(watch.has_death_within(20ms));
+  child.end();
+  REQUIRE(watch.has_death_within(1s));
+  REQUIRE(watch.cause() == watch.name_of(1) + " has died");
+}
+
+TEST_CASE("one rank a host waits for the others' ends") {
+  Child first, second;
+  ProcessIdentity far = second.identity();
+  far.boot_id = "another";
+  PeerWatch last(2, {first.identity(), second.identity(), ProcessIdentity::mine()}, quick);
+  PeerWatch middle(1, {first.identity(), ProcessIdentity::mine(), second.identity()}, quick);
+  PeerWatch blind(1, {first.identity(), ProcessIdentity::mine(), far}, quick);
+  REQUIRE_FALSE(middle.is_first_alive());
+  REQUIRE_FALSE(middle.others_end_within(20ms));
+  first.end();
+  REQUIRE(middle.is_first_alive());
+  REQUIRE_FALSE(last.is_first_alive());
+  REQUIRE_FALSE(middle.others_end_within(20ms));
+  second.end();
+  REQUIRE(last.is_first_alive());
+  REQUIRE(middle.others_end_within(1s));
+  REQUIRE_FALSE(blind.others_end_within(20ms));
 }
 
 TEST_CASE("ids of another host or namespace mean nothing here") {
