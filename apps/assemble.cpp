@@ -33,10 +33,6 @@ TokenBlocks token_blocks_of(const Plan& plan) {
 
 namespace {
 
-index_t padded_classes(const Plan& plan) {
-  return round_up(Cifar10::num_classes, plan.numerics.shards);
-}
-
 MlpSpec mlp_of(const Plan& plan) {
   return {.input_features = Cifar10::image_bytes,
           .layers = plan.model.layers,
@@ -44,7 +40,7 @@ MlpSpec mlp_of(const Plan& plan) {
           .feed_forward = plan.feed_forward(),
           .dropout = static_cast<float>(plan.model.dropout),
           .num_classes = Cifar10::num_classes,
-          .padded_classes = padded_classes(plan)};
+          .padded_classes = plan.padded_classes()};
 }
 
 VitSpec vit_of(const Plan& plan) {
@@ -56,7 +52,7 @@ VitSpec vit_of(const Plan& plan) {
           .feed_forward = plan.feed_forward(),
           .dropout = static_cast<float>(plan.model.dropout),
           .num_classes = Cifar10::num_classes,
-          .padded_classes = padded_classes(plan)};
+          .padded_classes = plan.padded_classes()};
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "apps/check_report.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "core/reduce_tree.hpp"
 #include "parallel/comm/transport_registry.hpp"
@@ -17,21 +19,21 @@ namespace {
 // Above this many ranks, dp ranks that do the same work are looked at once.
 constexpr index_t largest_full_sweep = 4096;
 
-// Ranks of dp that may differ in what they hold or send: all of them, or in a large grid one for
-// each (number of lanes, nodes, copies of the gradient), and the two ends.
-std::vector<index_t> dp_ranks_to_look_at(const Plan& plan) {
-  std::vector<index_t> ranks;
-  std::set<std::tuple<index_t, std::size_t, index_t>> seen;
+// Ranks of dp that hold and send alike but for their shares of the optimizer's state: in a large
+// grid those with equal (number of lanes, nodes, memory for gradients), else each for itself.
+std::vector<std::vector<index_t>> dp_ranks_alike(const Plan& plan) {
+  const bool each_alone = plan.num_ranks() <= largest_full_sweep;
+  const PlaceMemory memory(plan, 0, 0);
+  std::map<std::tuple<index_t, std::size_t, index_t, index_t>, std::vector<index_t>> classes;
   for (index_t rank = 0; rank < plan.layout.dp; ++rank) {
     const Range lanes = plan.lanes_of(rank);
-    const bool is_new =
-        seen.emplace(lanes.size(), reduce_tree::maximal_nodes(lanes, plan.num_lanes()).size(),
-                     gradient_copies(plan, rank))
-            .second;
-    const bool is_end = rank == 0 || rank == plan.layout.dp - 1;
-    if (is_new || is_end || plan.num_ranks() <= largest_full_sweep) ranks.push_back(rank);
+    const std::size_t nodes = reduce_tree::maximal_nodes(lanes, plan.num_lanes()).size();
+    classes[{lanes.size(), nodes, memory.of(rank).gradient_bytes, each_alone ? rank : 0}].push_back(
+        rank);
   }
-  return ranks;
+  std::vector<std::vector<index_t>> alike;
+  for (auto& entry : classes) alike.push_back(std::move(entry.second));
+  return alike;
 }
 
 template <class T>
@@ -110,28 +112,34 @@ void CheckReport::add_axes() {
       dp, tp, pp, [&](index_t a, index_t b, index_t m) { return plan.world_rank(b, a, m); });
 }
 
-void CheckReport::add_rank(index_t tp_rank, index_t dp_rank, index_t pp_rank) {
-  const bool is_first = tp_rank == 0 && dp_rank == 0 && pp_rank == 0;
-  const RankMemory mine = rank_memory(plan, tp_rank, dp_rank, pp_rank);
-  if (is_first || mine.total_bytes() > memory.total_bytes()) memory = mine;
-  const RankTraffic traffic = rank_traffic(plan, tp_rank, dp_rank, pp_rank);
-  widen(tp_sent, traffic.tp_bytes, is_first);
-  widen(dp_sent, traffic.dp_bytes, is_first);
-  widen(pp_sent, traffic.pp_bytes, is_first);
-  widen(sent, traffic.total_bytes(), is_first);
+void CheckReport::add_place(index_t tp_rank, index_t pp_rank,
+                            const std::vector<std::vector<index_t>>& dp_alike) {
+  const PlaceMemory place(plan, tp_rank, pp_rank);
+  const PlaceTraffic place_traffic(plan, tp_rank, pp_rank);
+  bool is_first = tp_rank == 0 && pp_rank == 0;
+  widen(parameters, local_parameters(plan, tp_rank, pp_rank).real, is_first);
+  for (const std::vector<index_t>& ranks : dp_alike) {
+    const index_t dp_rank =
+        *std::max_element(ranks.begin(), ranks.end(), [&](index_t a, index_t b) {
+          return place.optimizer_elements(a) < place.optimizer_elements(b);
+        });
+    const RankMemory mine = place.of(dp_rank);
+    if (is_first || mine.total_bytes() > memory.total_bytes()) memory = mine;
+    const RankTraffic traffic = place_traffic.of(dp_rank);
+    widen(copies, gradient_copies(plan, dp_rank), is_first);
+    widen(tp_sent, traffic.tp_bytes, is_first);
+    widen(dp_sent, traffic.dp_bytes, is_first);
+    widen(pp_sent, traffic.pp_bytes, is_first);
+    widen(sent, traffic.total_bytes(), is_first);
+    is_first = false;
+  }
 }
 
 void CheckReport::add_ranks() {
-  const std::vector<index_t> dp_ranks = dp_ranks_to_look_at(plan);
-  for (const index_t rank : dp_ranks) {
-    widen(copies, gradient_copies(plan, rank), rank == 0);
-  }
+  const std::vector<std::vector<index_t>> dp_alike = dp_ranks_alike(plan);
   for (index_t pp_rank = 0; pp_rank < plan.layout.pp; ++pp_rank) {
-    for (index_t tp_rank = 0; tp_rank < plan.layout.tp; ++tp_rank) {
-      widen(parameters, local_parameters(plan, tp_rank, pp_rank).real,
-            tp_rank == 0 && pp_rank == 0);
-      for (const index_t dp_rank : dp_ranks) add_rank(tp_rank, dp_rank, pp_rank);
-    }
+    for (index_t tp_rank = 0; tp_rank < plan.layout.tp; ++tp_rank)
+      add_place(tp_rank, pp_rank, dp_alike);
   }
 }
 

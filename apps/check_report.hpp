@@ -59,7 +59,9 @@ struct CheckReport {
  private:
   void add_axes();
   void draw_schedule();
-  void add_rank(index_t tp_rank, index_t dp_rank, index_t pp_rank);
+  // The ranks of all replicas at a place; `dp_alike`: dp ranks by what they hold and send.
+  void add_place(index_t tp_rank, index_t pp_rank,
+                 const std::vector<std::vector<index_t>>& dp_alike);
   void add_ranks();
 };
 

@@ -52,8 +52,9 @@ void Trainer::check_machine() {
   fingerprint_ = numerics_fingerprint(context_.device);
   if (!plan_.is_exact()) return;
   require_equal(
-      mesh_.world(), "the arithmetic fingerprint (libraries, CPU)", fingerprint_,
-      "Exact mode needs equal machines: ask for one kind of node, or set numerics.mode = \"fast\"");
+      mesh_.world(), "the arithmetic fingerprint (libraries, CPU, build)", fingerprint_,
+      "Exact mode needs equal machines and one build of weft: ask for one kind of node, start the "
+      "same program on all, or set numerics.mode = \"fast\"");
   agree(mesh_.world(), "numerics", [&] {
     check_denormals(context_);
     probe_gemm(context_, model_->products(plan_.batch.micro));

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -32,11 +33,24 @@ std::string cpu_text() {
   return fmt::format("{}, flags {:08x}", model, static_cast<std::uint32_t>(hash64(flags)));
 }
 
+// The running program's file, which holds all of weft: two builds that differ in anything differ in
+// it. Read once, through the page cache that it runs from.
+std::string build_text() {
+  static const std::string text = [] {
+    std::ifstream file("/proc/self/exe", std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    require(!bytes.empty(), ExitCode::failed,
+            "/proc/self/exe cannot be read, which tells builds of weft apart: is /proc mounted?");
+    return fmt::format("build {:016x}, {}", hash64(bytes), WEFT_BUILD_FLAGS);
+  }();
+  return text;
+}
+
 constexpr float smallest_denormal = 1.40129846e-45f;
 
 // One product with operands shifted by `shift` elements and rows longer by `gap`.
-std::vector<float> run_probe(Context& context, const kernels::GemmCall& shape, index_t shift,
-                             index_t gap) {
+std::vector<float> run_probe(Context& context, const Gemm& gemm, const kernels::GemmCall& shape,
+                             index_t shift, index_t gap) {
   using kernels::GemmCall;
   const auto make = [&](index_t rows, index_t cols, std::uint32_t which) {
     const index_t stride = cols + gap;
@@ -65,7 +79,7 @@ std::vector<float> run_probe(Context& context, const kernels::GemmCall& shape, i
   call.ldb = (shape.transpose_b ? shape.k : shape.n) + gap;
   call.c = c.data() + shift;
   call.ldc = shape.n + gap;
-  kernels::gemm(context, call);
+  gemm(context, call);
 
   std::vector<float> all(static_cast<std::size_t>(c.num_elements()));
   context.device.fence();
@@ -81,10 +95,10 @@ std::vector<float> run_probe(Context& context, const kernels::GemmCall& shape, i
 }  // namespace
 
 std::string numerics_fingerprint(const Device& device) {
-  return fmt::format("{}; {}; glibc {}; {}; Kokkos {}.{}.{} {}", kernels::blas_text(), cpu_text(),
-                     gnu_get_libc_version(), __VERSION__, KOKKOS_VERSION / 10000,
+  return fmt::format("{}; {}; glibc {}; {}; Kokkos {}.{}.{} {}; {}", kernels::blas_text(),
+                     cpu_text(), gnu_get_libc_version(), __VERSION__, KOKKOS_VERSION / 10000,
                      KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100,
-                     device_memory_is_host ? "host" : device.text());
+                     device_memory_is_host ? "host" : device.text(), build_text());
 }
 
 void check_denormals(Context& context) {
@@ -103,29 +117,28 @@ void check_denormals(Context& context) {
     // By its bits: where denormals count as zeros, a comparison of floats finds 0 equal to them.
     require(std::bit_cast<std::uint32_t>(host[static_cast<std::size_t>(i)]) == 2u, ExitCode::failed,
             fmt::format("thread {} flushes denormal numbers to zero, which exact mode does not "
-                        "allow: a library "
-                        "built with -ffast-math was loaded (look at LD_PRELOAD)",
+                        "allow: a library built with -ffast-math was loaded (look at LD_PRELOAD)",
                         i));
   }
 }
 
-void probe_gemm(Context& context, std::span<const kernels::GemmCall> calls) {
-  std::set<std::tuple<bool, bool, index_t, index_t, index_t>> seen;
+void probe_gemm(Context& context, std::span<const kernels::GemmCall> calls, const Gemm& gemm) {
+  std::set<std::tuple<bool, bool, index_t, index_t, index_t, float>> seen;
   for (const auto& call : calls) {
-    if (!seen.insert({call.transpose_a, call.transpose_b, call.m, call.n, call.k}).second) continue;
-    kernels::GemmCall shape = call;
-    shape.beta = 0.0f;
-    const std::vector<float> first = run_probe(context, shape, 0, 0);
+    if (!seen.insert({call.transpose_a, call.transpose_b, call.m, call.n, call.k, call.beta})
+             .second)
+      continue;
+    const std::vector<float> first = run_probe(context, gemm, call, 0, 0);
     const std::pair<index_t, index_t> variants[] = {{0, 0}, {64, 0}, {0, 64}};
     for (const auto& [shift, gap] : variants) {
-      const std::vector<float> again = run_probe(context, shape, shift, gap);
+      const std::vector<float> again = run_probe(context, gemm, call, shift, gap);
       require(std::memcmp(first.data(), again.data(), first.size() * sizeof(float)) == 0,
               ExitCode::failed,
-              fmt::format("the matrix product {}{} x {} x {}{} of {} does not repeat bit for bit, "
-                          "which exact mode "
-                          "needs. Use another BLAS (BLIS does), or numerics.mode = \"fast\"",
+              fmt::format("the matrix product {}{} x {} x {}{}, beta {}, of {} does not repeat bit "
+                          "for bit, which exact mode needs. Use another BLAS (BLIS does), or "
+                          "numerics.mode = \"fast\"",
                           call.m, call.transpose_a ? "^T" : "", call.k, call.n,
-                          call.transpose_b ? "^T" : "", kernels::blas_text()));
+                          call.transpose_b ? "^T" : "", call.beta, kernels::blas_text()));
     }
   }
 }

@@ -42,17 +42,6 @@ std::vector<Range> maximal_nodes(Range leaves, index_t num_leaves) {
   return nodes;
 }
 
-index_t peak_nodes(Range leaves, index_t num_leaves) {
-  struct Nothing {};
-  Stack<Nothing> stack(num_leaves);
-  std::size_t peak = 0;
-  for (index_t leaf = leaves.begin; leaf < leaves.end; ++leaf) {
-    peak = std::max(peak, stack.nodes().size() + 1);
-    stack.push({leaf, leaf + 1}, Nothing{}, [](Nothing, Nothing) { return Nothing{}; });
-  }
-  return static_cast<index_t>(peak);
-}
-
 double mean_nodes(index_t num_leaves, index_t num_ranks) {
   double sum = 0;
   for (index_t rank = 0; rank < num_ranks; ++rank) {

@@ -28,10 +28,6 @@ bool are_children(Range left, Range right, index_t num_leaves);
 // The maximal nodes of `leaves` in index order; empty for an empty range.
 std::vector<Range> maximal_nodes(Range leaves, index_t num_leaves);
 
-// The largest number of nodes alive at once while `leaves` are pushed one by one: what a rank needs
-// room for. Counts the leaf that is being pushed as well.
-index_t peak_nodes(Range leaves, index_t num_leaves);
-
 // Mean number P of maximal nodes a rank holds when `num_leaves` are cut over `num_ranks` by the
 // range rule: reduce-scatter moves P times the bytes of a ring's.
 double mean_nodes(index_t num_leaves, index_t num_ranks);
@@ -58,6 +54,24 @@ class Stack {
       nodes_.pop_back();
     }
     nodes_.push_back({range, std::move(value)});
+  }
+
+  // The nodes that push(range) will merge with, innermost first: those who add in one pass over
+  // memory, or before the leaf is complete, ask for them.
+  std::vector<Node*> merges_of(Range range) {
+    std::vector<Node*> merges;
+    for (auto left = nodes_.rbegin(); left != nodes_.rend(); ++left) {
+      if (!are_children(left->range, range, num_leaves_)) break;
+      merges.push_back(&*left);
+      range.begin = left->range.begin;
+    }
+    return merges;
+  }
+
+  // push() where the sums are made already, in the value of the last of merges_of(range); `value`
+  // stays only where there is none to merge with.
+  void push_merged(Range range, Value value) {
+    push(range, std::move(value), [](Value left, Value) { return left; });
   }
 
   std::vector<Node>& nodes() { return nodes_; }

@@ -55,11 +55,18 @@ void fill_zero(void* device, index_t bytes) {
 }
 
 HostMirror::HostMirror(void* device_block, index_t bytes)
+    : HostMirror(device_block, bytes, Contents::copied) {}
+
+HostMirror HostMirror::for_receiving(void* device_block, index_t bytes) {
+  return {device_block, bytes, Contents::undefined};
+}
+
+HostMirror::HostMirror(void* device_block, index_t bytes, [[maybe_unused]] Contents contents)
     : device_(device_block), bytes_(bytes), host_(device_block) {
   if constexpr (!device_memory_is_host) {
     copy_ = std::make_unique<std::byte[]>(extent(bytes));
     host_ = copy_.get();
-    copy_to_host(host_, device_, bytes_);
+    if (contents == Contents::copied) copy_to_host(host_, device_, bytes_);
   }
 }
 

@@ -61,10 +61,15 @@ void fill_zero(void* device, index_t bytes);
 class HostMirror {
  public:
   HostMirror(void* device_block, index_t bytes);
+  // Of a block that is overwritten whole: what it holds now is not copied to the host.
+  static HostMirror for_receiving(void* device_block, index_t bytes);
   void* data() { return host_; }
   void to_device();
 
  private:
+  enum class Contents { copied, undefined };
+  HostMirror(void* device_block, index_t bytes, Contents contents);
+
   void* device_;
   index_t bytes_;
   std::unique_ptr<std::byte[]> copy_;

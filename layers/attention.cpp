@@ -39,15 +39,6 @@ Activation Attention::backward_input(Context& context, const Activation& dy, Sav
   return dx;
 }
 
-// Scores and their product with v: 2 x 2 tokens^2 head_dim of each head and sample. Backward makes
-// the scores once more, which is the price of not keeping them and no work of the model. y counts
-// as the next layer's input.
-Cost Attention::cost(index_t num_rows) const {
-  const index_t my_heads = heads_ / tp_.num_pieces() * tp_.owned().size();
-  return {4.0 * static_cast<double>(num_rows * tokens_ * my_heads * head_dim_),
-          num_rows * my_heads * (3 * head_dim_ + 2) * index_t{sizeof(float)}};
-}
-
 std::vector<kernels::GemmCall> Attention::products(index_t num_rows) const {
   return kernels::attention_products(piece_shape(num_rows));
 }

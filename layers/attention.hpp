@@ -20,7 +20,6 @@ class Attention final : public Layer {
   Activation backward_input(Context& context, const Activation& dy, Saved& saved,
                             const Pass& pass) override;
   void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
-  Cost cost(index_t num_rows) const override;
   std::vector<kernels::GemmCall> products(index_t num_rows) const override;
 
  private:

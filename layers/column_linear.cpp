@@ -92,13 +92,6 @@ void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& p
   }
 }
 
-Cost ColumnLinear::cost(index_t num_rows) const {
-  const index_t mine = weight_.spec.local_elements() / in_features_;
-  return {2.0 * static_cast<double>(num_rows * in_features_ * mine),
-          num_rows * (in_features_ + (epilogue_ == Epilogue::gelu ? mine : 0)) *
-              index_t{sizeof(float)}};
-}
-
 std::vector<kernels::GemmCall> ColumnLinear::products(index_t num_rows) const {
   std::vector<kernels::GemmCall> all;
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
@@ -106,7 +99,8 @@ std::vector<kernels::GemmCall> ColumnLinear::products(index_t num_rows) const {
     const index_t k = in_features_;
     all.push_back(forward_product(num_rows, n, k, nullptr, nullptr, nullptr));
     all.push_back(input_product(num_rows, n, k, nullptr, nullptr, nullptr));
-    all.push_back(weight_product(num_rows, n, k, nullptr, nullptr, nullptr, false));
+    for (const bool accumulate : {false, true})
+      all.push_back(weight_product(num_rows, n, k, nullptr, nullptr, nullptr, accumulate));
   }
   return all;
 }

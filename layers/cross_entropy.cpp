@@ -80,53 +80,60 @@ Tensor piece_records(Context& context, const Activation& logits, const Tensor& l
   return records;
 }
 
-}  // namespace
-
-LossSums CrossEntropy::forward(Context& context, const Activation& logits, const Tensor& labels,
-                               const Tensor& weights, float scale, Activation* dlogits) {
-  const index_t t = logits.num_rows();
-  const Tensor mine = piece_records(context, logits, labels, tp_.owned(), num_classes_);
-  const Tensor all = tp_.gather_pieces(context, name_ + ".forward.gather", mine, t, record_length);
-
-  const Tensor merged_rows(context.arena, MemoryKind::workspace, {t, record_length});
+// `all` [t][piece][record], whose contents are used up -> [t][record].
+Tensor merge_rows(Context& context, const Tensor& all, index_t t, index_t num_pieces) {
+  Tensor merged_rows(context.arena, MemoryKind::workspace, {t, record_length});
   auto* pieces = reinterpret_cast<PieceRecord*>(all.data());
   auto* rows = reinterpret_cast<PieceRecord*>(merged_rows.data());
-  const index_t num_pieces = tp_.num_pieces();
   context.device.parallel_for(
       "weft/cross_entropy.merge", t, KOKKOS_LAMBDA(index_t row) {
         rows[row] = merge_pieces(pieces + row * num_pieces, num_pieces);
       });
+  return merged_rows;
+}
 
-  if (dlogits) {
-    *dlogits = logits.like(context);
-    const std::int32_t* label = labels.data<std::int32_t>();
-    const float* weight = weights.data();
-    const index_t num_classes = num_classes_;
-    for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
-      const float* x = logits.piece(s);
-      float* dx = dlogits->piece(s);
-      const Range stored = logits.spec.piece(s);
-      const index_t width = stored.size();
-      context.device.parallel_for(
-          "weft/cross_entropy.backward", t * width, KOKKOS_LAMBDA(index_t i) {
-            const index_t row = i / width;
-            const index_t c = stored.begin + i % width;
-            const float probability = math::exp(x[i] - rows[row].max) / rows[row].sum;
-            const float hot = c == label[row] ? 1.0f : 0.0f;
-            dx[i] = c < num_classes ? (probability - hot) * (weight[row] * scale) : 0.0f;
-          });
-    }
+// What a row's gradient is made from, besides its logits.
+struct RowTerms {
+  const PieceRecord* merged;  // [t], as are those below
+  const std::int32_t* label;
+  const float* weight;
+  float scale;
+};
+
+// (softmax - one hot) * weight * scale of the owned pieces; pads get 0.
+void logit_gradients(Context& context, const Activation& logits, Range owned, index_t num_classes,
+                     const RowTerms& row_terms, const Activation& dlogits) {
+  const RowTerms rows = row_terms;
+  for (index_t s = owned.begin; s < owned.end; ++s) {
+    const float* x = logits.piece(s);
+    float* dx = dlogits.piece(s);
+    const Range stored = logits.spec.piece(s);
+    const index_t width = stored.size();
+    context.device.parallel_for(
+        "weft/cross_entropy.backward", logits.num_rows() * width, KOKKOS_LAMBDA(index_t i) {
+          const index_t row = i / width;
+          const index_t c = stored.begin + i % width;
+          const PieceRecord& all = rows.merged[row];
+          const float probability = math::exp(x[i] - all.max) / all.sum;
+          const float hot = c == rows.label[row] ? 1.0f : 0.0f;
+          dx[i] = c < num_classes ? (probability - hot) * (rows.weight[row] * rows.scale) : 0.0f;
+        });
   }
+}
 
-  std::vector<PieceRecord> host(static_cast<std::size_t>(t));
-  std::vector<float> weight(static_cast<std::size_t>(t));
-  std::vector<std::int32_t> label(static_cast<std::size_t>(t));
+// On the host, row by row in order.
+LossSums sum_rows(Context& context, const Tensor& merged_rows, const Tensor& labels,
+                  const Tensor& weights) {
+  const auto t = static_cast<std::size_t>(labels.num_elements());
+  std::vector<PieceRecord> host(t);
+  std::vector<float> weight(t);
+  std::vector<std::int32_t> label(t);
   context.device.fence();
   copy_to_host(host.data(), merged_rows.raw(), merged_rows.num_bytes());
   copy_to_host(weight.data(), weights.raw(), weights.num_bytes());
   copy_to_host(label.data(), labels.raw(), labels.num_bytes());
   LossSums sums;
-  for (std::size_t row = 0; row < host.size(); ++row) {
+  for (std::size_t row = 0; row < t; ++row) {
     if (weight[row] == 0.0f) continue;
     const PieceRecord& r = host[row];
     sums.loss += math::log(static_cast<double>(r.sum)) +
@@ -135,6 +142,25 @@ LossSums CrossEntropy::forward(Context& context, const Activation& logits, const
     ++sums.rows;
   }
   return sums;
+}
+
+}  // namespace
+
+LossSums CrossEntropy::forward(Context& context, const Activation& logits, const Tensor& labels,
+                               const Tensor& weights, float scale, Activation* dlogits) {
+  const index_t t = logits.num_rows();
+  const Tensor mine = piece_records(context, logits, labels, tp_.owned(), num_classes_);
+  const Tensor all = tp_.gather_pieces(context, name_ + ".forward.gather", mine, t, record_length);
+  const Tensor merged_rows = merge_rows(context, all, t, tp_.num_pieces());
+  if (dlogits) {
+    *dlogits = logits.like(context);
+    const RowTerms rows{.merged = reinterpret_cast<const PieceRecord*>(merged_rows.data()),
+                        .label = labels.data<std::int32_t>(),
+                        .weight = weights.data(),
+                        .scale = scale};
+    logit_gradients(context, logits, tp_.owned(), num_classes_, rows, *dlogits);
+  }
+  return sum_rows(context, merged_rows, labels, weights);
 }
 
 }  // namespace weft

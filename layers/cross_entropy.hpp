@@ -14,10 +14,12 @@ namespace weft {
 
 // What one microbatch adds to the numbers of a step, summed over rows in order.
 struct LossSums {
-  double loss = 0.0;  // sum over real rows of -ln p(target); not yet divided
-  std::int64_t correct =
-      0;                  // real rows whose largest logit is the target's; ties to the lower class
-  std::int64_t rows = 0;  // real rows
+  // Sum over real rows of -ln p(target); not yet divided.
+  double loss = 0.0;
+  // Real rows whose largest logit is the target's; ties to the lower class.
+  std::int64_t correct = 0;
+  // Real rows.
+  std::int64_t rows = 0;
 
   LossSums& operator+=(const LossSums& other) {
     loss += other.loss;

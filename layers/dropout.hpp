@@ -20,7 +20,6 @@ class Dropout final : public Layer {
   Activation backward_input(Context& context, const Activation& dy, Saved& saved,
                             const Pass& pass) override;
   void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
-  Cost cost(index_t) const override { return {}; }
 
  private:
   Activation apply(Context& context, const Activation& x, const Pass& pass) const;

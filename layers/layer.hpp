@@ -59,17 +59,6 @@ struct Saved {
   }
 };
 
-// Arithmetic and memory of one microbatch on this rank.
-struct Cost {
-  double flops = 0.0;       // of forward; backward_input and backward_weight take as many each
-  index_t saved_bytes = 0;  // held in Saved
-  Cost& operator+=(const Cost& other) {
-    flops += other.flops;
-    saved_bytes += other.saved_bytes;
-    return *this;
-  }
-};
-
 // Called by a layer inside backward_weight once the gradient of a parameter's piece is complete for
 // this microbatch, while it is still in cache. Afterwards its memory may serve another parameter.
 // Not for parameters that are summed by token blocks: those are complete when the lane is.
@@ -90,10 +79,8 @@ class Layer {
   virtual void backward_weight(Context& context, Saved& saved, const Pass& pass,
                                const GradientReady& ready) = 0;
 
-  virtual std::vector<Parameter*> parameters() { return {}; }
-  // `num_rows`: of x, all ranks' together. Local, as are the two below.
-  virtual Cost cost(index_t num_rows) const = 0;
-  // The matrix products of a microbatch on this rank, shapes only: for the start-up probe.
+  // The matrix products of a microbatch on this rank, shapes and beta only: for the start-up probe.
+  // `num_rows`: of x, all ranks' together. Local, as is the one below.
   virtual std::vector<kernels::GemmCall> products(index_t) const { return {}; }
   // Rows of y where x has `num_rows`.
   virtual index_t rows_after(index_t num_rows) const { return num_rows; }

@@ -94,9 +94,4 @@ void LayerNorm::backward_weight(Context& context, Saved& saved, const Pass& pass
   sum(saved.kept[1], bias_);
 }
 
-Cost LayerNorm::cost(index_t num_rows) const {
-  return {8.0 * static_cast<double>(num_rows * num_features_),
-          2 * num_rows * num_features_ * index_t{sizeof(float)}};
-}
-
 }  // namespace weft

@@ -20,8 +20,6 @@ class LayerNorm final : public Layer {
                             const Pass& pass) override;
   void backward_weight(Context& context, Saved& saved, const Pass& pass,
                        const GradientReady& ready) override;
-  std::vector<Parameter*> parameters() override { return {&gain_, &bias_}; }
-  Cost cost(index_t num_rows) const override;
 
  private:
   index_t num_features_;

@@ -23,8 +23,4 @@ Activation MeanPool::backward_input(Context& context, const Activation& dy, Save
   return dx;
 }
 
-Cost MeanPool::cost(index_t num_rows) const {
-  return {static_cast<double>(num_rows * num_features_), 0};
-}
-
 }  // namespace weft

@@ -19,7 +19,6 @@ class MeanPool final : public Layer {
   Activation backward_input(Context& context, const Activation& dy, Saved& saved,
                             const Pass& pass) override;
   void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
-  Cost cost(index_t num_rows) const override;
   index_t rows_after(index_t num_rows) const override { return num_rows / tokens_; }
 
  private:

@@ -19,7 +19,6 @@ class Patches final : public Layer {
     return {};
   }
   void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
-  Cost cost(index_t) const override { return {}; }
   index_t rows_after(index_t num_rows) const override { return num_rows * shape_.tokens(); }
 
  private:

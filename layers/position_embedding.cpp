@@ -42,8 +42,4 @@ void PositionEmbedding::backward_weight(Context& context, Saved& saved, const Pa
   ready(position_, 0);
 }
 
-Cost PositionEmbedding::cost(index_t num_rows) const {
-  return {static_cast<double>(num_rows * num_features_), 0};
-}
-
 }  // namespace weft

@@ -25,8 +25,6 @@ class PositionEmbedding final : public Layer {
                             const Pass& pass) override;
   void backward_weight(Context& context, Saved& saved, const Pass& pass,
                        const GradientReady& ready) override;
-  std::vector<Parameter*> parameters() override { return {&position_}; }
-  Cost cost(index_t num_rows) const override;
 
  private:
   std::string name_;

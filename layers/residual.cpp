@@ -37,20 +37,6 @@ void Residual::backward_weight(Context& context, Saved& saved, const Pass& pass,
     chain_[i]->backward_weight(context, saved.inner[i], pass, ready);
 }
 
-std::vector<Parameter*> Residual::parameters() {
-  std::vector<Parameter*> all;
-  for (const auto& layer : chain_) {
-    for (Parameter* parameter : layer->parameters()) all.push_back(parameter);
-  }
-  return all;
-}
-
-Cost Residual::cost(index_t num_rows) const {
-  Cost total;
-  for (const auto& layer : chain_) total += layer->cost(num_rows);
-  return total;
-}
-
 std::vector<kernels::GemmCall> Residual::products(index_t num_rows) const {
   std::vector<kernels::GemmCall> all;
   for (const auto& layer : chain_) {

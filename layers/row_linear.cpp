@@ -78,12 +78,6 @@ void RowLinear::backward_weight(Context& context, Saved& saved, const Pass& pass
                             bias_.partials, bias_.partial_stride, accumulate);
 }
 
-Cost RowLinear::cost(index_t num_rows) const {
-  const index_t mine = weight_.spec.local_elements() / out_features_;
-  return {2.0 * static_cast<double>(num_rows * out_features_ * mine),
-          num_rows * (out_features_ + mine) * index_t{sizeof(float)}};
-}
-
 std::vector<kernels::GemmCall> RowLinear::products(index_t num_rows) const {
   std::vector<kernels::GemmCall> all;
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
@@ -92,7 +86,8 @@ std::vector<kernels::GemmCall> RowLinear::products(index_t num_rows) const {
     all.push_back(forward_product(num_rows, n, k, nullptr, nullptr, nullptr));
     if (wants_input_gradient_)
       all.push_back(input_product(num_rows, n, k, nullptr, nullptr, nullptr));
-    all.push_back(weight_product(num_rows, n, k, nullptr, nullptr, nullptr, false));
+    for (const bool accumulate : {false, true})
+      all.push_back(weight_product(num_rows, n, k, nullptr, nullptr, nullptr, accumulate));
   }
   return all;
 }

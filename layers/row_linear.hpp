@@ -23,8 +23,6 @@ class RowLinear final : public Layer {
                             const Pass& pass) override;
   void backward_weight(Context& context, Saved& saved, const Pass& pass,
                        const GradientReady& ready) override;
-  std::vector<Parameter*> parameters() override { return {&weight_, &bias_}; }
-  Cost cost(index_t num_rows) const override;
   std::vector<kernels::GemmCall> products(index_t num_rows) const override;
 
  private:

@@ -21,7 +21,6 @@ class SplitFeatures final : public Layer {
     return {};
   }
   void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
-  Cost cost(index_t) const override { return {}; }
 
  private:
   TensorParallel& tp_;

@@ -54,16 +54,6 @@ index_t StageModel::rows_before(index_t num_samples) const {
   return is_first_ ? num_samples : num_samples * boundary_.tokens_per_sample;
 }
 
-Cost StageModel::cost(index_t num_samples) const {
-  Cost total;
-  index_t rows = rows_before(num_samples);
-  for (const auto& layer : layers_) {
-    total += layer->cost(rows);
-    rows = layer->rows_after(rows);
-  }
-  return total;
-}
-
 std::vector<kernels::GemmCall> StageModel::products(index_t num_samples) const {
   std::vector<kernels::GemmCall> all;
   index_t rows = rows_before(num_samples);

@@ -71,7 +71,6 @@ class StageModel {
   Tensor backward(Context& context, State& state, Tensor output_gradient, const Pass& pass,
                   const GradientReady& ready);
 
-  Cost cost(index_t num_samples) const;
   std::vector<kernels::GemmCall> products(index_t num_samples) const;
 
  private:

@@ -34,8 +34,8 @@ struct DropoutIndex {
   std::uint64_t seed = 0;
   index_t step = 0;
   index_t layer = 0;
-  index_t first_element =
-      0;  // global index of element 0: (sample in the global batch * tokens + token) * features
+  // Global index of element 0: (sample in the global batch * tokens + token) * features.
+  index_t first_element = 0;
 };
 
 // y = x * (kept ? 1 / (1 - rate) : 0); an element is kept with probability 1 - rate. The same call

@@ -2,11 +2,14 @@
 
 #ifdef WEFT_WITH_CUDA
 #include <cublas_v2.h>
+#include <cuda_runtime.h>
 #else
 #include <cblas.h>
 #endif
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "core/error.hpp"
 
@@ -42,10 +45,23 @@ cublasHandle_t handle() {
   return cublas;
 }
 
+// What a sum over no products leaves; a library may refuse leading dims of 0.
+void empty_product(const GemmCall& call) {
+  if (call.beta != 0.0f) return;
+  constexpr std::size_t size = sizeof(float);
+  const auto status = cudaMemset2DAsync(
+      call.c, static_cast<std::size_t>(call.ldc) * size, 0, static_cast<std::size_t>(call.n) * size,
+      static_cast<std::size_t>(call.m), Kokkos::DefaultExecutionSpace().cuda_stream());
+  require(status == cudaSuccess, ExitCode::failed,
+          fmt::format("cudaMemset2DAsync of {} x {} failed with status {}", call.m, call.n,
+                      static_cast<int>(status)));
+}
+
 }  // namespace
 
 void gemm(Context&, const GemmCall& call) {
   if (call.m == 0 || call.n == 0) return;
+  if (call.k == 0) return empty_product(call);
   const float one = 1.0f;
   const auto status = cublasSgemm(
       handle(), call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
@@ -68,8 +84,19 @@ std::string blas_text() {
 
 #else
 
+namespace {
+
+// What a sum over no products leaves; a library may refuse leading dims of 0.
+void empty_product(const GemmCall& call) {
+  if (call.beta != 0.0f) return;
+  for (index_t row = 0; row < call.m; ++row) std::fill_n(call.c + row * call.ldc, call.n, 0.0f);
+}
+
+}  // namespace
+
 void gemm(Context&, const GemmCall& call) {
   if (call.m == 0 || call.n == 0) return;
+  if (call.k == 0) return empty_product(call);
   const auto integer = [](index_t value) { return static_cast<int>(value); };
   cblas_sgemm(CblasRowMajor, call.transpose_a ? CblasTrans : CblasNoTrans,
               call.transpose_b ? CblasTrans : CblasNoTrans, integer(call.m), integer(call.n),

@@ -10,7 +10,8 @@
 namespace weft::kernels {
 
 // c = op_a(a) op_b(b) + beta c, all row-major; c: [m, n], op_a(a): [m, k], op_b(b): [k, n].
-// Leading dims are row lengths in memory. beta is 0 (c is not read) or 1.
+// Leading dims are row lengths in memory. beta is 0 (c is not read) or 1. With k = 0 the sum is
+// empty: c = beta c.
 struct GemmCall {
   bool transpose_a = false;
   bool transpose_b = false;

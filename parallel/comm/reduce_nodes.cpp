@@ -44,7 +44,7 @@ Tensor reduce_scatter_nodes(Context& context, Communicator& group, std::string_v
   const auto me = static_cast<std::size_t>(group.rank());
   const index_t n = first.shape()[1];
   Tensor slice(context.arena, MemoryKind::activations, {row_cuts[me + 1] - row_cuts[me], n});
-  HostMirror output(slice.raw(), slice.num_bytes());
+  HostMirror output = HostMirror::for_receiving(slice.raw(), slice.num_bytes());
   ReduceScatter sum{.order = order,
                     .num_leaves = num_leaves,
                     .count = first.num_elements(),

@@ -62,8 +62,8 @@ class BucketTransfers {
 
  private:
   struct Transfer {
-    Request request;
     std::vector<HostMirror> mirrors;  // of the inputs; the first gets the sum
+    Request request;                  // goes first, then the memory that it reads and writes
   };
 
   void count_pieces(const ParameterSet& parameters);

@@ -36,8 +36,8 @@ FlatLayout flat_layout(const ParameterSet& parameters);
 
 struct Bucket {
   Range flat;
-  std::vector<index_t>
-      cuts;  // dp_size + 1 positions in the flat block: rank r has cuts[r]..cuts[r+1]
+  // dp_size + 1 positions in the flat block: rank r has cuts[r]..cuts[r+1].
+  std::vector<index_t> cuts;
 };
 
 // In order of launch. A bucket has as many norm blocks as fit in `bucket_bytes`, at least one.

@@ -39,12 +39,7 @@ void GradSync::begin_lane(Context& context, index_t lane) {
   lane_ = lane;
   // The merges that pushing this lane will cause: known now, the same for every parameter.
   merges_.clear();
-  Range node{lane, lane + 1};
-  for (auto left = nodes_.nodes().rbegin(); left != nodes_.nodes().rend(); ++left) {
-    if (!reduce_tree::are_children(left->range, node, options_.num_lanes)) break;
-    merges_.push_back(left->value.data());
-    node.begin = left->range.begin;
-  }
+  for (const auto* left : nodes_.merges_of({lane, lane + 1})) merges_.push_back(left->value.data());
 
   if (!merges_.empty() && options_.microbatches_per_lane == 1) {
     lane_gradient_ = Tensor(context.arena, MemoryKind::gradients, {parameters_.shared_elements()});
@@ -116,8 +111,7 @@ void GradSync::end_lane(Context& context) {
   add_to_nodes(context, parameters_.token_block_gradients(), flat);
   if (is_last_lane()) transfers_.complete(context, flat);
   // All adding is done: what is left are the books.
-  nodes_.push({lane_, lane_ + 1}, std::move(lane_gradient_),
-              [](Tensor left, const Tensor&) { return left; });
+  nodes_.push_merged({lane_, lane_ + 1}, std::move(lane_gradient_));
   lane_gradient_ = Tensor();
   lane_ = -1;
 }

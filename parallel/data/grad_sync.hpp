@@ -1,12 +1,10 @@
 // Gradients on their way from a microbatch to the update (EXACT section 2, 3.2, 3.4, 3.15, 3.17):
 //
-//   microbatches of a lane, in order, into the lane's own block           (layers: beta = 0, then
-//   1)
-//   -> token-block accumulators to their sum, at the lane's end           (here, end_lane())
-//   -> lanes of this rank folded by the tree over lanes                   (here, ready(),
-//   end_lane())
-//   -> nodes of all ranks to the root, over dp, bucket by bucket          (BucketTransfers)
-//   -> update of what this rank owns, values back to all dp ranks         (optimizer; publish())
+//   microbatches of a lane, in order, into the lane's block    (layers: beta = 0, then 1)
+//   -> token-block accumulators to their sum, at lane's end    (end_lane())
+//   -> lanes of this rank folded by the tree over lanes        (ready(), end_lane())
+//   -> nodes of all ranks to the root, over dp, by buckets     (BucketTransfers)
+//   -> update of what is owned, values to all dp ranks         (optimizer; publish())
 //
 // Lanes come in index order, each whole before the next. A piece of a parameter is folded as soon
 // as it is complete for the lane, while its gradient is still in cache; a lane of one microbatch

@@ -27,8 +27,7 @@ const char* message_name(ActionKind kind) {
 
 // A tensor on its way. The request goes first, then the memory that it reads or writes.
 struct Message {
-  explicit Message(Tensor what)
-      : tensor(std::move(what)), mirror(tensor.raw(), tensor.num_bytes()) {}
+  Message(Tensor what, HostMirror host) : tensor(std::move(what)), mirror(std::move(host)) {}
 
   Tensor tensor;
   HostMirror mirror;
@@ -82,8 +81,9 @@ class Step {
     for (; num_looked_at_ < end; ++num_looked_at_) {
       const Action& action = actions_[num_looked_at_];
       if (!is_receive(action.kind)) continue;
-      auto message =
-          std::make_unique<Message>(Tensor(context_.arena, MemoryKind::activations, boundary_));
+      const Tensor tensor(context_.arena, MemoryKind::activations, boundary_);
+      auto message = std::make_unique<Message>(
+          tensor, HostMirror::for_receiving(tensor.raw(), tensor.num_bytes()));
       message->request = start(action, Receive{neighbour_of(action), message->tensor.num_bytes(),
                                                message->mirror.data()});
       receives_.push_back(std::move(message));
@@ -99,7 +99,8 @@ class Step {
   }
 
   void start_send(const Action& action) {
-    auto message = std::make_unique<Message>(take(action.kind, action.microbatch));
+    const Tensor tensor = take(action.kind, action.microbatch);
+    auto message = std::make_unique<Message>(tensor, HostMirror(tensor.raw(), tensor.num_bytes()));
     message->request = start(
         action, Send{neighbour_of(action), message->tensor.num_bytes(), message->mirror.data()});
     sends_.push_back(std::move(message));

@@ -19,17 +19,15 @@ struct LaneMemory {
 
 LaneMemory lane_memory(const Plan& plan, index_t dp_rank) {
   LaneMemory memory;
-  index_t before = 0;
   reduce_tree::Stack<int> nodes(plan.num_lanes());
   const Range lanes = plan.lanes_of(dp_rank);
   for (index_t lane = lanes.begin; lane < lanes.end; ++lane) {
-    nodes.push({lane, lane + 1}, 0, [](int, int) { return 0; });
-    const auto after = static_cast<index_t>(nodes.nodes().size());
-    const bool merges = after <= before;
+    const auto before = static_cast<index_t>(nodes.nodes().size());
+    const bool merges = !nodes.merges_of({lane, lane + 1}).empty();
     const bool has_own = !merges || plan.microbatches_per_lane() > 1;
     if (!has_own) memory.shares_one_block = true;
     memory.copies = std::max(memory.copies, before + (has_own ? 1 : 0));
-    before = after;
+    nodes.push_merged({lane, lane + 1}, 0);
   }
   return memory;
 }
@@ -45,38 +43,49 @@ index_t gradient_copies(const Plan& plan, index_t dp_rank) {
   return lane_memory(plan, dp_rank).copies;
 }
 
-index_t optimizer_elements(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {
-  const index_t stored = local_parameters(plan, tp_rank, pp_rank).stored;
-  if (plan.layout.zero == 0) return stored;
+PlaceMemory::PlaceMemory(const Plan& plan, index_t tp_rank, index_t pp_rank) : plan_(plan) {
   std::vector<FlatEntry> entries;
   for (const ParameterShape& shape : parameter_shapes(plan, pp_rank)) {
     entries.push_back({shape.spec(plan, tp_rank),
                        shape.by_token_blocks ? GradientRows::token_blocks : GradientRows::all});
+    const index_t stored = entries.back().spec.local_elements();
+    stored_ += stored;
+    if (shape.by_token_blocks) {
+      summed_by_blocks_ += stored;
+    } else {
+      largest_ = std::max(largest_, stored);
+    }
   }
-  const std::vector<Bucket> buckets =
-      make_buckets(flat_layout(entries), plan.comm.bucket_bytes, static_cast<int>(plan.layout.dp));
-  return slices_of(buckets, static_cast<int>(dp_rank)).num_elements();
+  token_blocks_ = plan.token_blocks_of(tp_rank).size();
+  if (plan.layout.zero == 0) return;
+  shares_.assign(static_cast<std::size_t>(plan.layout.dp), 0);
+  for (const Bucket& bucket : make_buckets(flat_layout(entries), plan.comm.bucket_bytes,
+                                           static_cast<int>(plan.layout.dp))) {
+    for (std::size_t rank = 0; rank < shares_.size(); ++rank)
+      shares_[rank] += bucket.cuts[rank + 1] - bucket.cuts[rank];
+  }
+}
+
+index_t PlaceMemory::optimizer_elements(index_t dp_rank) const {
+  return shares_.empty() ? stored_ : shares_[static_cast<std::size_t>(dp_rank)];
+}
+
+RankMemory PlaceMemory::of(index_t dp_rank) const {
+  const LaneMemory lanes = lane_memory(plan_, dp_rank);
+  const index_t shared = lanes.shares_one_block ? std::max(largest_, summed_by_blocks_) : 0;
+  const index_t gradients = stored_ * lanes.copies + token_blocks_ * summed_by_blocks_ + shared;
+  const index_t optimizer = optimizer_elements(dp_rank) * state_copies(plan_.optimizer);
+  return {.parameter_bytes = stored_ * bytes_per_element,
+          .gradient_bytes = gradients * bytes_per_element,
+          .optimizer_bytes = optimizer * bytes_per_element};
+}
+
+index_t optimizer_elements(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {
+  return PlaceMemory(plan, tp_rank, pp_rank).optimizer_elements(dp_rank);
 }
 
 RankMemory rank_memory(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {
-  index_t all = 0, largest = 0, summed_by_blocks = 0;
-  for (const ParameterShape& shape : parameter_shapes(plan, pp_rank)) {
-    const index_t stored = shape.spec(plan, tp_rank).local_elements();
-    all += stored;
-    if (shape.by_token_blocks) {
-      summed_by_blocks += stored;
-    } else {
-      largest = std::max(largest, stored);
-    }
-  }
-  const index_t accumulators = plan.token_blocks_of(tp_rank).size() * summed_by_blocks;
-  const LaneMemory lanes = lane_memory(plan, dp_rank);
-  const index_t shared = lanes.shares_one_block ? std::max(largest, summed_by_blocks) : 0;
-  const index_t optimizer =
-      optimizer_elements(plan, tp_rank, dp_rank, pp_rank) * state_copies(plan.optimizer);
-  return {.parameter_bytes = all * bytes_per_element,
-          .gradient_bytes = (all * lanes.copies + accumulators + shared) * bytes_per_element,
-          .optimizer_bytes = optimizer * bytes_per_element};
+  return PlaceMemory(plan, tp_rank, pp_rank).of(dp_rank);
 }
 
 }  // namespace weft

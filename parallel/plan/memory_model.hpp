@@ -4,6 +4,8 @@
 // own memory come on top.
 #pragma once
 
+#include <vector>
+
 #include "parallel/plan/balance.hpp"
 #include "parallel/plan/parameter_shapes.hpp"
 
@@ -33,5 +35,24 @@ index_t gradient_copies(const Plan& plan, index_t dp_rank);
 // Of the rank's n stored elements, those whose optimizer state it keeps: all of them, or with
 // ZeRO-1 its slices over dp, cut by the run's own rule (parallel/data/buckets.hpp).
 index_t optimizer_elements(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank);
+
+// The same figures for all replicas of one place of tp and pp: what they have alike, and how
+// ZeRO-1 cuts it over all of them, is computed once.
+class PlaceMemory {
+ public:
+  // `plan` must outlive it.
+  PlaceMemory(const Plan& plan, index_t tp_rank, index_t pp_rank);
+
+  RankMemory of(index_t dp_rank) const;
+  index_t optimizer_elements(index_t dp_rank) const;
+
+ private:
+  const Plan& plan_;
+  index_t stored_ = 0;            // elements of all parameters
+  index_t summed_by_blocks_ = 0;  // those summed by token blocks
+  index_t largest_ = 0;           // of one parameter of the others
+  index_t token_blocks_ = 0;      // that the rank sums
+  std::vector<index_t> shares_;   // with ZeRO-1: elements of each dp rank
+};
 
 }  // namespace weft

@@ -62,7 +62,7 @@ void add_input(Shapes& shapes, const Plan& plan) {
 
 void add_output(Shapes& shapes, const Plan& plan) {
   const index_t hidden = plan.model.hidden, classes = sample_shape(plan.task).classes;
-  const index_t padded = round_up(classes, plan.numerics.shards);
+  const index_t padded = plan.padded_classes();
   add_norm(shapes, "final_norm", hidden);
   shapes.push_back(
       {.name = "head.weight", .global = {classes, hidden}, .dim = 0, .padded = padded});

@@ -16,7 +16,7 @@ struct ParameterShape {
   std::string name;
   Shape global;
   int dim = -1;  // the dim that is cut in the plan's pieces; -1: every tp rank holds all of it
-  index_t padded = 0;  // extent of that dim with pads: classes, rounded up to a multiple of shards
+  index_t padded = 0;  // extent of that dim with pads: Plan::padded_classes() for classes
   // Its gradient is summed by token blocks (EXACT 3.4): all that is not cut but the positions.
   bool by_token_blocks = false;
 

@@ -27,6 +27,8 @@ index_t Plan::num_steps() const {
   return run.steps ? *run.steps : run.epochs.value_or(0) * steps_per_epoch();
 }
 
+index_t Plan::padded_classes() const { return round_up(sample_shape(task).classes, num_pieces()); }
+
 index_t Plan::num_token_blocks() const {
 #ifdef WEFT_MUTATION_SP_ROWS
   const bool by_plan = false;  // but by rank

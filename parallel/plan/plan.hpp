@@ -129,6 +129,8 @@ struct Plan {
   // rank, so that each rank makes one partial and nothing is folded by the tree's rules.
   index_t num_pieces() const { return is_exact() ? numerics.shards : layout.tp; }
   index_t num_lanes() const { return is_exact() ? numerics.lanes : layout.dp; }
+  // Classes with pads, such that each piece of the head holds at least one and all hold as many.
+  index_t padded_classes() const;
   // Parts in which the rows of a microbatch are summed and, with sequence parallel, cut over tp.
   index_t num_token_blocks() const;
   index_t microbatches_per_lane() const { return batch.global / (batch.micro * num_lanes()); }

@@ -41,48 +41,63 @@ double token_block_bytes(const Plan& plan, index_t tp_rank, index_t pp_rank) {
   return bytes_per_element * static_cast<double>(elements);
 }
 
-double tp_bytes(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {
+// What crosses tp at one place, per microbatch and per lane.
+struct Crossings {
+  double microbatch = 0;
+  double lane = 0;
+};
+
+Crossings tp_crossings(const Plan& plan, index_t tp_rank, index_t pp_rank) {
   const Group tp = group_of(plan.layout.tp, plan.pieces_of(tp_rank), plan.num_pieces());
   const bool cuts_rows = plan.layout.sequence_parallel;
-  const bool is_last = pp_rank == plan.layout.pp - 1;
   const double all_rows = stream_bytes(plan, plan.rows_per_microbatch());
   const double own_rows =
       cuts_rows ? stream_bytes(plan, plan.rows_of(tp_rank).size()) : all_rows / tp.size;
   const double crossing = tp.all_reduce(all_rows, own_rows);
+  // What a column-parallel linear keeps of its input is the rank's own rows: its weight's gradient
+  // needs all of them once more.
+  const double again = cuts_rows ? tp.all_gather(own_rows) : 0;
+  const double pair = 2 * crossing + again;  // a column- and a row-parallel linear
 
-  double microbatch = 0;
-  const double per_block = plan.is_vit() ? 4 : 2;
-  microbatch += per_block * static_cast<double>(plan.blocks_of_stage(pp_rank).size()) * crossing;
-  if (pp_rank == 0) microbatch += crossing;
-  if (is_last) {
-    microbatch += plan.is_vit() ? tp.all_reduce(stream_bytes(plan, plan.batch.micro)) : crossing;
-    if (plan.is_vit() && cuts_rows) microbatch += tp.all_gather(own_rows);
-    microbatch += tp.all_gather(loss_record_bytes * static_cast<double>(plan.batch.micro) *
-                                static_cast<double>(plan.pieces_of(tp_rank).size()));
+  Crossings sum;
+  sum.microbatch =
+      (plan.is_vit() ? 2 : 1) * pair * static_cast<double>(plan.blocks_of_stage(pp_rank).size());
+  if (pp_rank == 0) sum.microbatch += crossing;
+  if (pp_rank == plan.layout.pp - 1) {
+    // Behind the ViT's pooling, which gathers rows, one row a sample is whole on every rank.
+    sum.microbatch += plan.is_vit() ? tp.all_reduce(stream_bytes(plan, plan.batch.micro)) + again
+                                    : crossing + again;
+    sum.microbatch += tp.all_gather(loss_record_bytes * static_cast<double>(plan.batch.micro) *
+                                    static_cast<double>(plan.pieces_of(tp_rank).size()));
   }
-  const double lane = cuts_rows ? tp.all_reduce(token_block_bytes(plan, tp_rank, pp_rank)) : 0;
-  return static_cast<double>(plan.microbatches_of(dp_rank)) * microbatch +
-         static_cast<double>(plan.lanes_of(dp_rank).size()) * lane;
-}
-
-double dp_bytes(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {
-  const Group dp = group_of(plan.layout.dp, plan.lanes_of(dp_rank), plan.num_lanes());
-  const index_t stored = local_parameters(plan, tp_rank, pp_rank).stored;
-  return dp.all_reduce(bytes_per_element * static_cast<double>(stored));
-}
-
-double pp_bytes(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {
-  const double boundary = stream_bytes(plan, plan.rows_of(tp_rank).size());
-  const int directions = (pp_rank > 0 ? 1 : 0) + (pp_rank < plan.layout.pp - 1 ? 1 : 0);
-  return static_cast<double>(plan.microbatches_of(dp_rank)) * boundary * directions;
+  if (cuts_rows) sum.lane = tp.all_reduce(token_block_bytes(plan, tp_rank, pp_rank));
+  return sum;
 }
 
 }  // namespace
 
+PlaceTraffic::PlaceTraffic(const Plan& plan, index_t tp_rank, index_t pp_rank) : plan_(plan) {
+  const Crossings tp = tp_crossings(plan, tp_rank, pp_rank);
+  tp_per_microbatch_ = tp.microbatch;
+  tp_per_lane_ = tp.lane;
+  gradient_bytes_ =
+      bytes_per_element * static_cast<double>(local_parameters(plan, tp_rank, pp_rank).stored);
+  const int directions = (pp_rank > 0 ? 1 : 0) + (pp_rank < plan.layout.pp - 1 ? 1 : 0);
+  pp_per_microbatch_ = stream_bytes(plan, plan.rows_of(tp_rank).size()) * directions;
+}
+
+RankTraffic PlaceTraffic::of(index_t dp_rank) const {
+  const Range lanes = plan_.lanes_of(dp_rank);
+  const auto microbatches = static_cast<double>(plan_.microbatches_of(dp_rank));
+  const Group dp = group_of(plan_.layout.dp, lanes, plan_.num_lanes());
+  return {.tp_bytes =
+              microbatches * tp_per_microbatch_ + static_cast<double>(lanes.size()) * tp_per_lane_,
+          .dp_bytes = dp.all_reduce(gradient_bytes_),
+          .pp_bytes = microbatches * pp_per_microbatch_};
+}
+
 RankTraffic rank_traffic(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {
-  return {.tp_bytes = tp_bytes(plan, tp_rank, dp_rank, pp_rank),
-          .dp_bytes = dp_bytes(plan, tp_rank, dp_rank, pp_rank),
-          .pp_bytes = pp_bytes(plan, tp_rank, dp_rank, pp_rank)};
+  return PlaceTraffic(plan, tp_rank, pp_rank).of(dp_rank);
 }
 
 }  // namespace weft

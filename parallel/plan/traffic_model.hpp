@@ -21,15 +21,20 @@ namespace weft {
 //                             4 x samples x H for ViT; the records of the loss, 16 bytes per sample
 //                             and piece, to each of the N - 1 others
 //   sequence parallel         cuts each all-reduce of B in its two halves, with O = the rank's
-//                             rows, and moves the same bytes; plus the rows in front of the ViT's
-//                             pooling, an all-gather of B, and per lane one all-reduce of what is
-//                             summed by token blocks
+//                             rows, and moves the same bytes; plus, per microbatch, an all-gather
+//                             of B for the input of each column-parallel linear between the halves,
+//                             of which only own rows were kept (ViT: 2 a block; MLP: 1 a block, 1
+//                             for the head) and for the rows in front of the ViT's pooling; plus
+//                             per lane one all-reduce of what is summed by token blocks
 // dp, with B = 4n for n stored elements: reduce-scatter of gradients, then all-gather of gradients
 //   or, with ZeRO-1, of parameters.
 // pp, per microbatch: the rank's rows x H x 4 forward unless it is last, as many back unless first.
 //
-// Approximate: short messages (up to 4 KiB) go whole to every other rank, (N - 1) P B; slices are
-// whole elements and norm blocks; with sequence parallel a layer may gather rows once more.
+// Exact but for two things. All-reduces of up to 4 KiB go whole to every other rank, (N - 1) P B
+// instead of P (B - O) + (N - 1) O: the same for P = 1 on two ranks. And an O of B / N is rounded:
+// to 16 elements in an all-reduce, with ZeRO-1 to norm blocks, so that a rank may own up to one
+// norm block more or less, of which it sends N - 1 - P times the difference. Long sums in fast
+// mode go round a ring: P = 1, the same bytes.
 struct RankTraffic {
   double tp_bytes = 0;
   double dp_bytes = 0;
@@ -37,5 +42,21 @@ struct RankTraffic {
   double total_bytes() const { return tp_bytes + dp_bytes + pp_bytes; }
 };
 RankTraffic rank_traffic(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank);
+
+// The same for all replicas of one place of tp and pp: what they have alike is computed once.
+class PlaceTraffic {
+ public:
+  // `plan` must outlive it.
+  PlaceTraffic(const Plan& plan, index_t tp_rank, index_t pp_rank);
+
+  RankTraffic of(index_t dp_rank) const;
+
+ private:
+  const Plan& plan_;
+  double tp_per_microbatch_ = 0;
+  double tp_per_lane_ = 0;
+  double gradient_bytes_ = 0;
+  double pp_per_microbatch_ = 0;
+};
 
 }  // namespace weft

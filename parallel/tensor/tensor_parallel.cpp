@@ -47,15 +47,10 @@ Rows TensorParallel::owned_rows(index_t num_rows) const {
 void TensorParallel::push_leaf(Context& context, reduce_tree::Stack<Tensor>& nodes, index_t piece,
                                Tensor leaf) const {
   // All merges that it causes in one pass over memory.
-  Range node{piece, piece + 1};
   std::vector<float*> lefts;
-  for (auto left = nodes.nodes().rbegin(); left != nodes.nodes().rend(); ++left) {
-    if (!reduce_tree::are_children(left->range, node, num_pieces_)) break;
-    lefts.push_back(left->value.data());
-    node.begin = left->range.begin;
-  }
+  for (const auto* left : nodes.merges_of({piece, piece + 1})) lefts.push_back(left->value.data());
   kernels::add_chain(context, leaf.data(), lefts, leaf.num_elements());
-  nodes.push({piece, piece + 1}, std::move(leaf), [](Tensor left, const Tensor&) { return left; });
+  nodes.push_merged({piece, piece + 1}, std::move(leaf));
 }
 
 Tensor TensorParallel::reduce(Context& context, std::string_view name, const Rows& rows, index_t n,
@@ -89,7 +84,7 @@ Tensor TensorParallel::gather_rows(Context& context, std::string_view name, cons
   Tensor all(context.arena, MemoryKind::activations, {rows.total, n});
   context.device.fence();
   HostMirror mine(x.raw(), x.num_bytes());
-  HostMirror gathered(all.raw(), all.num_bytes());
+  HostMirror gathered = HostMirror::for_receiving(all.raw(), all.num_bytes());
   AllGather gather{.cuts = row_cuts(rows.total), .input = mine.data(), .output = gathered.data()};
   for (index_t& cut : gather.cuts) cut *= n * index_t{sizeof(float)};
   axis_.start({std::string(name), gather}).wait();

@@ -1,6 +1,7 @@
 // What `weft check` says of parameters and memory, held against what a run allocates.
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <mutex>
 
 #include "parallel/plan/memory_model.hpp"
@@ -9,6 +10,7 @@
 using namespace weft;
 using weft::testing::on_ranks;
 using weft::testing::small_plan;
+using weft::testing::small_vit;
 using weft::testing::SmallData;
 
 TEST_CASE("the plan's parameters are the model's, and its bytes are what a step allocates",
@@ -74,5 +76,27 @@ TEST_CASE("the plan's parameters are the model's, and its bytes are what a step 
       CHECK(memory.gradient_bytes == at_peak(MemoryKind::gradients));
       CHECK(local_parameters(plan, tp_rank, pp_rank).real == trainer.parameters().held_elements());
     });
+  }
+}
+
+TEST_CASE("fast mode trains on more ranks than there are classes", "[forecast]") {
+  const SmallData data;
+  for (Plan plan : {small_plan(1), small_vit(1)}) {
+    plan.numerics.mode = NumericsMode::fast;
+    plan.batch.micro = plan.batch.global = 4;
+    plan.layout.tp = 12;
+    const auto run = weft::testing::train(plan, data, {.num_steps = 2});
+    INFO(plan.model.kind);
+    // Near ln 10 at the start, and nothing that is not a number.
+    CHECK(run.steps[0].loss == Approx(2.3).margin(0.5));
+    CHECK(std::isfinite(run.steps[1].loss));
+    CHECK(run.steps[1].loss != run.steps[0].loss);
+    // One rank's two steps, to rounding.
+    plan.layout.tp = 1;
+    const auto alone = weft::testing::train(plan, data, {.num_steps = 2});
+    for (const std::size_t step : {0, 1}) {
+      CHECK(run.steps[step].loss == Approx(alone.steps[step].loss).epsilon(1e-5));
+      CHECK(run.steps[step].gradient_norm == Approx(alone.steps[step].gradient_norm).epsilon(1e-3));
+    }
   }
 }

@@ -4,9 +4,16 @@
 #include <xmmintrin.h>
 #endif
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <set>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/kernels/gemm.hpp"
 #include "core/numerics_check.hpp"
 #include "tests/core/float_data.hpp"
@@ -126,6 +133,23 @@ TEST_CASE("gemm agrees with plain loops: transposes, beta, leading dims, odd siz
   kernels::gemm(context, {.m = 0, .n = 3, .k = 2});  // no rows: nothing to do
 }
 
+TEST_CASE("a sum over no products is 0, or what was there", "[gemm]") {
+  Context context(1, {});
+  for (const bool transpose : {false, true}) {
+    for (const float beta : {0.0f, 1.0f}) {
+      for (const index_t gap : {0, 3}) {
+        const Product before(5, 7, 0, transpose, transpose, beta, gap, 17);
+        Product after = before;
+        after.point();
+        if (gap == 0 && !transpose) after.call.lda = 0;  // rows of no elements
+        kernels::gemm(context, after.call);
+        INFO("beta " << beta << ", gap " << gap);
+        REQUIRE(fault_of(before, after) == "");
+      }
+    }
+  }
+}
+
 TEST_CASE("a batch of products gives the same bits on any number of threads", "[gemm]") {
   const auto run = [](int threads) {
     Context context(threads, {});
@@ -159,9 +183,54 @@ TEST_CASE("the start-up probe passes for shapes of a plan", "[numerics_check]") 
       {.m = 16, .n = 48, .k = 12},
       {.transpose_a = true, .m = 3, .n = 48, .k = 16},
       {.transpose_a = true, .m = 3, .n = 48, .k = 16},  // once is enough
+      {.transpose_a = true, .m = 3, .n = 48, .k = 16, .beta = 1.0f},
       {.m = 1, .n = 1, .k = 1}};
   CHECK_NOTHROW(probe_gemm(context, calls));
   CHECK(context.arena.in_use() == 0);
+}
+
+namespace {
+
+// What the probe says of a gemm whose results `spoil` may change: "" where it passes.
+std::string verdict(const std::vector<GemmCall>& calls,
+                    const std::function<bool(const GemmCall&, int number)>& spoil) {
+  Context context(1, {});
+  int number = 0;
+  try {
+    probe_gemm(context, calls, [&](Context& with, const GemmCall& call) {
+      kernels::gemm(with, call);
+      float& last = call.c[(call.m - 1) * call.ldc + call.n - 1];
+      if (spoil(call, number++)) last = std::nextafter(last, 2.0f * last);
+    });
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::failed);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the start-up probe finds products that depend on where operands lie, by one bit",
+          "[numerics_check]") {
+  const std::vector<GemmCall> calls{{.transpose_b = true, .m = 8, .n = 12, .k = 20},
+                                    {.transpose_a = true, .m = 3, .n = 5, .k = 7},
+                                    {.transpose_a = true, .m = 3, .n = 5, .k = 7, .beta = 1.0f}};
+  CHECK(verdict(calls, [](const GemmCall&, int) { return false; }).empty());
+  // By row lengths.
+  CHECK(verdict(calls, [](const GemmCall& call, int) { return call.ldc != call.n; }) != "");
+  // By place: operands begin at their blocks' begin in the first run, behind it in another.
+  const auto page = [](const GemmCall& call) { return reinterpret_cast<std::uintptr_t>(call.b); };
+  std::set<std::uintptr_t> seen;
+  CHECK(verdict(calls, [&](const GemmCall& call, int number) {
+          return seen.insert(page(call)).second && number > 0;
+        }) != "");
+  // By how often it was called, for equal arguments.
+  CHECK(verdict(calls, [](const GemmCall&, int number) { return number == 1; }) != "");
+  // Only where it adds to what is there; the text says which product it was.
+  const std::string text = verdict(
+      calls, [](const GemmCall& call, int) { return call.beta == 1.0f && call.ldc != call.n; });
+  CHECK(text.find("3^T x 7 x 5, beta 1,") != std::string::npos);
 }
 
 TEST_CASE("threads that flush denormals are found", "[numerics_check]") {
@@ -197,4 +266,10 @@ TEST_CASE("the fingerprint names what decides the bits, and repeats", "[numerics
   CHECK(text.find(kernels::blas_text()) != std::string::npos);
   CHECK(text.find("glibc") != std::string::npos);
   CHECK(text.find("Kokkos") != std::string::npos);
+  // This program and no other build of it.
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  REQUIRE(bytes.size() > 100'000);
+  CHECK(text.find(fmt::format("build {:016x}, ", hash64(bytes))) != std::string::npos);
+  CHECK(text.find("-march=") != std::string::npos);
 }

@@ -108,6 +108,11 @@ TEST_CASE("copies between host and device", "[tensor]") {
   mirror.to_device();
   copy_to_host(back, tensor.raw(), tensor.num_bytes());
   CHECK(back[0] == 7);
+  HostMirror received = HostMirror::for_receiving(tensor.raw(), tensor.num_bytes());
+  static_cast<std::int32_t*>(received.data())[4] = 9;
+  received.to_device();
+  copy_to_host(back, tensor.raw(), tensor.num_bytes());
+  CHECK(back[4] == 9);
   fill_zero(tensor.raw(), tensor.num_bytes());
   copy_to_host(back, tensor.raw(), tensor.num_bytes());
   for (const std::int32_t number : back) CHECK(number == 0);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/kernels/reduce.hpp"
+#include "core/reduce_tree.hpp"
 #include "tests/core/kernel_sweep.hpp"
 #include "tests/core/sixteen_sum.hpp"
 #include "tests/oracle/tree_sum.hpp"
@@ -181,6 +182,33 @@ TEST_CASE("tree_fold_rows is the tree", "[reduce]") {
     }
   }
   CHECK(other_order_differs > 200);
+}
+
+TEST_CASE("merges_of are the nodes that push merges with, innermost first", "[reduce_tree]") {
+  using Stack = reduce_tree::Stack<index_t>;  // a node's value: its first leaf
+  for (index_t num_leaves = 1; num_leaves <= 17; ++num_leaves) {
+    for (index_t first = 0; first < num_leaves; ++first) {
+      Stack pushed(num_leaves), booked(num_leaves);
+      for (index_t leaf = first; leaf < num_leaves; ++leaf) {
+        std::vector<index_t> expected;
+        std::vector<index_t> told;
+        for (const Stack::Node* node : booked.merges_of({leaf, leaf + 1}))
+          told.push_back(node->value);
+        pushed.push({leaf, leaf + 1}, leaf, [&](index_t left, index_t) {
+          expected.push_back(left);
+          return left;
+        });
+        booked.push_merged({leaf, leaf + 1}, leaf);
+        INFO(num_leaves << " leaves from " << first << ", leaf " << leaf);
+        REQUIRE(told == expected);
+        REQUIRE(booked.nodes().size() == pushed.nodes().size());
+        for (std::size_t i = 0; i < pushed.nodes().size(); ++i) {
+          REQUIRE(booked.nodes()[i].range == pushed.nodes()[i].range);
+          REQUIRE(booked.nodes()[i].value == pushed.nodes()[i].value);
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("whole range = one by one: sums over rows", "[kernels]") {

@@ -18,6 +18,15 @@ using weft::test::ProcessResult;
 
 constexpr int num_ranks = 12;
 
+#ifdef WEFT_WITH_UCX
+constexpr bool has_ucx = true;
+#else
+constexpr bool has_ucx = false;
+#endif
+const std::string first_transport = has_ucx ? "ucx" : "mpi";
+const std::string all_transports = has_ucx ? "ucx,mpi" : "mpi";
+constexpr std::size_t num_transports = has_ucx ? 2 : 1;
+
 // What all layouts of all grids gave.
 struct Results {
   std::set<std::string> layouts, states, losses;
@@ -64,18 +73,23 @@ TEST_CASE("one result on the whole grid, on the real CIFAR-10", "[real_data]") {
   const std::string plan = vit + " --data " + folder + " --steps 20";
   Results results;
   // Every (tp, dp, pp) of these sizes on up to 12 ranks.
-  run_grid(plan, "tp=1,2,3,4,6 dp=1,2,3,4,6 pp=1,2,3,4,6 transport=ucx", 47, results);
+  run_grid(plan, "tp=1,2,3,4,6 dp=1,2,3,4,6 pp=1,2,3,4,6 transport=" + first_transport, 47,
+           results);
   // Both schedules, ZeRO, transports, sequence parallel against each other.
   run_grid(plan,
-           "tp=3 dp=2 pp=2 zero=0,1 schedule=gpipe,1f1b transport=mpi sequence_parallel=false,true",
+           "tp=3 dp=2 pp=2 zero=0,1 schedule=gpipe,1f1b transport=mpi sequence_parallel=false,true "
+           "bucket_bytes=100000",
            8, results);
-  run_grid(plan, "tp=2 dp=2 pp=3 zero=1 schedule=gpipe transport=ucx,mpi sequence_parallel=true", 2,
-           results);
+  run_grid(
+      plan,
+      "tp=2 dp=2 pp=3 zero=1 schedule=gpipe sequence_parallel=true transport=" + all_transports,
+      num_transports, results);
   // Stages by hand, and where ranks sit.
   run_grid(plan, "tp=2 dp=2 pp=3 stages=[1,2,3],[4,1,1] transport=mpi", 2, results);
   run_grid(plan,
-           "tp=2 dp=3 pp=2 zero=1 sequence_parallel=true transport=ucx bucket_bytes=50000 "
-           "order=tp-dp-pp,tp-pp-dp,dp-tp-pp,dp-pp-tp,pp-tp-dp,pp-dp-tp",
+           "tp=2 dp=3 pp=2 zero=1 sequence_parallel=true bucket_bytes=50000 "
+           "order=tp-dp-pp,tp-pp-dp,dp-tp-pp,dp-pp-tp,pp-tp-dp,pp-dp-tp transport=" +
+               first_transport,
            6, results);
   run_grid(plan, "tp=5 dp=2 pp=1 zero=1 sequence_parallel=true threads=1,2 transport=mpi", 2,
            results);

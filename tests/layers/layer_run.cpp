@@ -65,7 +65,8 @@ Activation input_layout(const LayerCase& what, TpRank& rank) {
 }
 
 // Microbatches [0, num_microbatches) as one lane; what goes in is that of `what`.
-void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& out) {
+void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, const ParameterSet& parameters,
+              RankOutcome& out) {
   const auto count = static_cast<std::size_t>(what.num_microbatches);
   std::vector<Saved> saved(count);
   const auto pass_of = [&](std::size_t m) {
@@ -93,7 +94,7 @@ void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, RankOutcome& ou
   for (std::size_t m = 0; what.weights_last && m < count; ++m) {
     layer.backward_weight(rank.context, saved[m], pass_of(m), ready);
   }
-  for (const Parameter* p : layer.parameters()) {
+  for (const auto& p : parameters.all()) {
     for (index_t shard = p->spec.owned().begin; shard < p->spec.owned().end; ++shard) {
       const std::size_t expected = p->rows == GradientRows::all ? count : 0;
       if (told[{p->name, shard}] != expected) throw std::runtime_error("ready: " + p->name);
@@ -126,10 +127,10 @@ RankOutcome run_rank(const LayerCase& what, TpRank& rank) {
     LayerCase other = what;
     other.seed += 1000;
     RankOutcome ignored;
-    run_lane(other, rank, *layer, ignored);
+    run_lane(other, rank, *layer, parameters, ignored);
     end_lane();
   }
-  run_lane(what, rank, *layer, out);
+  run_lane(what, rank, *layer, parameters, out);
   end_lane();
   for (const auto& p : parameters.all()) out.gradients[p->name] = copy_of(p->spec, p->gradient);
   return out;

@@ -258,3 +258,25 @@ TEST_CASE("dropout masks do not depend on microbatches, lanes or steps' other nu
   CHECK(bit_difference(mask_of(24, 6, layer + 1, 77), expected) != "");
   CHECK(bit_difference(mask_of(24, 6, layer, 78), expected) != "");
 }
+
+TEST_CASE("a linear layer's products for the probe are those that it runs, beta 1 included",
+          "[layers]") {
+  run_group({.shards = 4}, [](TpRank& rank) {
+    ParameterSet parameters;
+    const ColumnLinear up("up", parameters, rank.tp, 48, 192, 192);
+    const RowLinear down("down", parameters, rank.tp, 192, 48, true);
+    const RowLinear first("first", parameters, rank.tp, 192, 48, false);
+    const auto count = [](const std::vector<kernels::GemmCall>& calls, float beta) {
+      return std::count_if(calls.begin(), calls.end(), [&](const kernels::GemmCall& call) {
+        return call.beta == beta && (beta == 0.0f || (call.transpose_a && call.k == 16));
+      });
+    };
+    const auto expect = [&](const Layer& layer, std::ptrdiff_t zeros, const char* what) {
+      const std::vector<kernels::GemmCall> calls = layer.products(16);
+      if (count(calls, 0.0f) != zeros || count(calls, 1.0f) != 4) throw std::runtime_error(what);
+    };
+    expect(up, 12, "column-parallel");
+    expect(down, 12, "row-parallel");
+    expect(first, 8, "row-parallel without input gradient");
+  });
+}

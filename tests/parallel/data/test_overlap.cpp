@@ -69,6 +69,7 @@ TEST_CASE("a bucket leaves before the last piece is ready and is there before fi
         CHECK(of_rank.first_arrival_ns < of_rank.last_ready_ns);
         CHECK(s.under_way_ns > 0);
         CHECK(s.exposed_ns >= 0);
+        CHECK(s.hidden_share() > 0.0);
         CHECK(s.hidden_share() <= 1.0);
       }
       CHECK(bytes > 0);

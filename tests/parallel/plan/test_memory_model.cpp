@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "parallel/data/buckets.hpp"
 #include "parallel/plan/memory_model.hpp"
 #include "tests/parallel/plan/sample_plan.hpp"
 
@@ -180,6 +181,17 @@ TEST_CASE("ZeRO-1 cuts the optimizer's state over dp on norm blocks") {
   }
   CHECK(sum == stored);
   CHECK(rank_memory(plan, 0, 1).gradient_bytes == without.gradient_bytes);
+  // As the run cuts them.
+  std::vector<FlatEntry> entries;
+  for (const ParameterShape& shape : parameter_shapes(plan)) {
+    entries.push_back({shape.spec(plan, 0),
+                       shape.by_token_blocks ? GradientRows::token_blocks : GradientRows::all});
+  }
+  const auto buckets = make_buckets(flat_layout(entries), plan.comm.bucket_bytes, 3);
+  const PlaceMemory place(plan, 0, 0);
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(place.optimizer_elements(rank) == slices_of(buckets, rank).num_elements());
+  }
   // More ranks than norm blocks: some keep nothing.
   plan = sample_plan();
   plan.model.hidden = 1;
@@ -203,4 +215,23 @@ TEST_CASE("a lane of one microbatch needs no copy of its own where it merges at 
       plan.numerics.shards * round_up(plan.model.hidden, 64) * (1 + 3 * plan.model.layers + 2);
   CHECK(rank_memory(plan, 0, 0).gradient_bytes ==
         4 * (2 * n + accumulators + plan.model.hidden * 3072));
+}
+
+TEST_CASE("classes are padded to the pieces in which they are cut") {
+  Plan plan = sample_plan();
+  plan.numerics.shards = 12;
+  CHECK(plan.padded_classes() == 12);
+  plan.layout.tp = 5;
+  CHECK(plan.padded_classes() == 12);
+  // Fast mode: a piece a rank, whatever the shards.
+  plan.numerics.mode = NumericsMode::fast;
+  CHECK(plan.padded_classes() == 10);
+  plan.numerics.shards = 1;
+  for (index_t tp = 1; tp <= 24; ++tp) {
+    plan.layout.tp = tp;
+    const ShardSpec spec = parameter_shapes(plan)[parameter_shapes(plan).size() - 2].spec(plan, 0);
+    CHECK(spec.num_shards() == tp);
+    for (index_t piece = 0; piece < tp; ++piece)
+      CHECK(spec.piece(piece).size() == plan.padded_classes() / tp);
+  }
 }

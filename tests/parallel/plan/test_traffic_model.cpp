@@ -66,14 +66,16 @@ TEST_CASE("a rank of P nodes sends P + 1 times its share") {
         Approx(8 * (6 * 4.0 / 3 * mlp_stream + 2 * 16 * 16 * 4)));
 }
 
-TEST_CASE("sequence parallel moves the same rows, and what its blocks sum") {
+TEST_CASE("sequence parallel moves the same rows, some once more, and what its blocks sum") {
   Plan plan = sample_vit();
   plan.layout.tp = 2;
   const double without = rank_traffic(plan, 0, 0, 0).tp_bytes;
   plan.layout.sequence_parallel = true;
-  // Half of the rows to the other rank before pooling, in each of 8 microbatches; in each of 4
-  // lanes 15 vectors of 48 in 64 elements: patch bias, 2 blocks x 6, final norm 2.
-  CHECK(rank_traffic(plan, 0, 0, 0).tp_bytes - without == 8 * vit_stream / 2 + 4 * (4.0 * 64 * 15));
+  // In each of 8 microbatches half of the rows to the other rank for the weights' gradients of qkv
+  // and up in 2 blocks, and before pooling; in each of 4 lanes 15 vectors of 48 in 64 elements:
+  // patch bias, 2 blocks x 6, final norm 2.
+  CHECK(rank_traffic(plan, 0, 0, 0).tp_bytes - without ==
+        8 * 5 * vit_stream / 2 + 4 * (4.0 * 64 * 15));
 
   // Uneven rows: 4 blocks of 16 x 4 = 64 rows on three ranks are 16 16 32 rows; what all send in a
   // reduce-scatter and an all-gather of P = 1, 1, 1 is 2 x 2/3 of the rows each on average.
@@ -84,15 +86,23 @@ TEST_CASE("sequence parallel moves the same rows, and what its blocks sum") {
     sum += rank_traffic(plan, rank, 0, 0).tp_bytes;
   }
   // The last rank owns a quarter of the rows more than the first: an all-reduce of B with O owned
-  // sends (B - O) + 2 O. 9 of them, and 2 O before pooling; and one piece more of the loss'
+  // sends (B - O) + 2 O. 9 of them, and 5 times 2 O as above; and one piece more of the loss'
   // records.
   const double quarter = vit_stream / 16 / 4;
   CHECK(rank_traffic(plan, 2, 0, 0).tp_bytes - rank_traffic(plan, 0, 0, 0).tp_bytes ==
-        Approx(8 * (9 * quarter + 2 * quarter + 2 * 16 * 16)));
+        Approx(8 * (9 * quarter + 5 * 2 * quarter + 2 * 16 * 16)));
   plan.layout.sequence_parallel = false;
   for (index_t rank = 0; rank < 3; ++rank) even += rank_traffic(plan, rank, 0, 0).tp_bytes;
   const double stream = vit_stream / 16;  // 4 tokens
-  CHECK(sum - even == Approx(8 * 2 * stream + 3 * 4 * (4.0 / 3) * (4.0 * 64 * 15)));
+  CHECK(sum - even == Approx(8 * 5 * 2 * stream + 3 * 4 * (4.0 / 3) * (4.0 * 64 * 15)));
+
+  // MLP: up in 2 blocks and the head; 9 vectors: stem bias, 2 blocks x 3, final norm 2.
+  plan = sample_plan();
+  plan.layout.tp = 2;
+  const double mlp_without = rank_traffic(plan, 0, 0, 0).tp_bytes;
+  plan.layout.sequence_parallel = true;
+  CHECK(rank_traffic(plan, 0, 0, 0).tp_bytes - mlp_without ==
+        8 * 3 * mlp_stream / 2 + 4 * (4.0 * 64 * 9));
 }
 
 TEST_CASE("boundaries between stages") {
