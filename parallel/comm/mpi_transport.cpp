@@ -1,11 +1,9 @@
 #include "parallel/comm/mpi_transport.hpp"
 
 #include <bit>
-#include <cstdio>
 #include <exception>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "parallel/comm/mpi_calls.hpp"
 

@@ -166,9 +166,10 @@ bool PeerWatch::others_end_within(std::chrono::milliseconds time) const {
   const bool sees_all = handles_.size() + 1 == processes_.size();
   const auto begin = std::chrono::steady_clock::now();
   do {
-    const bool all_ended = std::all_of(handles_.begin(), handles_.end(),
-                                       [&](const Handle& handle) { return has_ended(handle); });
-    if (all_ended) return sees_all;
+    const bool all_ended =
+        sees_all && std::all_of(handles_.begin(), handles_.end(),
+                                [&](const Handle& handle) { return has_ended(handle); });
+    if (all_ended) return true;
     std::this_thread::sleep_for(poll_interval);
   } while (std::chrono::steady_clock::now() - begin < time);
   return false;

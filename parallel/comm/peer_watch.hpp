@@ -66,8 +66,8 @@ class PeerWatch {
 
   // True where no rank below this one lives on this host: one rank a host, to act for all.
   bool is_first_alive() const;
-  // Blocks. True once all other ranks of the run have ended, false after `time`, or at once where
-  // some cannot be seen from here.
+  // Blocks. True once all other ranks of the run have ended; false after `time`, as always where
+  // some of them cannot be seen from here.
   bool others_end_within(std::chrono::milliseconds time) const;
 
   // All ranks are about to leave in order: from here on an ending is none. Idempotent.
