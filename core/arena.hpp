@@ -58,6 +58,10 @@ class Arena {
 
  private:
   static Bytes rounded(Bytes bytes);
+  // Fresh memory that begins on a multiple of `step`; kept until the arena goes.
+  std::byte* allocate_raw(Bytes bytes, Bytes step);
+  // A fresh block of `bytes`, a multiple of 4096.
+  std::byte* carve(Bytes bytes);
 
   Phase phase_ = Phase::start_up;
   std::array<Bytes, num_memory_kinds> in_use_{};
@@ -66,7 +70,9 @@ class Arena {
   Bytes total_ = 0;
   Peak peak_;
   std::unordered_map<Bytes, std::vector<void*>> free_;  // by rounded size
-  std::unordered_map<void*, void*> raw_;                // aligned block -> what Kokkos gave
+  std::byte* slab_ = nullptr;                           // what is left of the slab under way
+  Bytes slab_left_ = 0;
+  std::vector<void*> raw_;  // what Kokkos gave
 };
 
 }  // namespace weft

@@ -3,7 +3,10 @@
 // shapes (one piece), in one process. Operations of both are counted by one formula:
 //   6 samples tokens 12 L h^2 + 12 L samples tokens^2 h
 //
-//   bench_vit_step [HIDDEN [STEPS [SHARDS [MICROBATCHES [LANES]]]]]
+//   bench_vit_step [HIDDEN [STEPS [SHARDS [MICROBATCHES [LANES [WITH_FAST]]]]]]
+//
+// With WITH_FAST 1, fast mode takes turns too: the price of exact mode. Two models in memory slow
+// each other down, so it is off by default.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +27,7 @@ struct Sizes {
   index_t shards = 4;
   index_t microbatches = 4;  // of a global batch
   index_t lanes = 1;
+  index_t with_fast = 0;
   static constexpr index_t layers = 6, heads = 8, micro = 16;
 };
 
@@ -101,7 +105,7 @@ class Comparison {
   explicit Comparison(const Sizes& sizes)
       : sizes_(sizes),
         exact_(rank_.make_trainer(plan_of(sizes, NumericsMode::exact))),
-        fast_(rank_.make_trainer(plan_of(sizes, NumericsMode::fast))),
+        fast_(sizes.with_fast ? rank_.make_trainer(plan_of(sizes, NumericsMode::fast)) : nullptr),
         rows_(Sizes::micro * exact_->plan().tokens_per_sample()),
         bare_(context_, rows_, sizes.hidden) {}
 
@@ -110,7 +114,9 @@ class Comparison {
   Round round(index_t number) {
     double exact_s = 0.0, fast_s = 0.0;
     const auto run_exact = [&] { exact_s = perf::seconds_of([&] { exact_->step(); }); };
-    const auto run_fast = [&] { fast_s = perf::seconds_of([&] { fast_->step(); }); };
+    const auto run_fast = [&] {
+      if (fast_) fast_s = perf::seconds_of([&] { fast_->step(); });
+    };
     if (number % 2 == 0) {
       run_exact();
     } else {
@@ -125,7 +131,7 @@ class Comparison {
       run_exact();
     }
     const double step = (linear() + attention()) * 1e-9;
-    return {step / exact_s, step / fast_s, linear() * 1e-9 / bare_s};
+    return {step / exact_s, fast_ ? step / fast_s : 0.0, linear() * 1e-9 / bare_s};
   }
 
   void print_account() const {
@@ -176,11 +182,14 @@ int main(int argc, char** argv) {
   fmt::print(
       "{}; ViT {} layers, hidden {}, {} heads, patch 4, {} microbatches of {}, AdamW, clipping; "
       "{} steps, one rank, one core\n"
-      "bare products {:.1f} GFLOP/s; exact S={} {:.1f} ({:.1f} % of bare); fast {:.1f}; price of "
-      "exact {:.1f} %\n",
+      "bare products {:.1f} GFLOP/s; exact S={} {:.1f} ({:.1f} % of bare)\n",
       kernels::blas_text(), Sizes::layers, sizes.hidden, Sizes::heads, sizes.microbatches,
       Sizes::micro, sizes.steps, perf::median(bare), sizes.shards, perf::median(exact),
-      perf::median(reached), perf::median(fast), perf::median(price));
+      perf::median(reached));
+  if (sizes.with_fast) {
+    fmt::print("fast {:.1f} GFLOP/s; price of exact {:.1f} %\n", perf::median(fast),
+               perf::median(price));
+  }
   comparison.print_account();
   return 0;
 }
