@@ -35,7 +35,7 @@ class Channel {
   }
   Staging stage(index_t num_bytes) { return pool_.take(static_cast<std::size_t>(num_bytes)); }
 
-  // Polls. Counts what completes, so that a waiting rank sees that things move.
+  // Polls. Counts what completes.
   bool done(Transfer& transfer) {
     const bool yes = transfer.done();
     num_completed_ += yes;
@@ -43,7 +43,8 @@ class Channel {
   }
 
   std::uint64_t bytes_sent() const { return bytes_sent_; }
-  std::uint64_t num_completed() const { return num_completed_; }
+  // Grows whenever something has moved: messages that are done, or parts of one.
+  std::uint64_t num_moves() const { return num_completed_ + transport_.num_events(); }
 
  private:
   int world_rank(int peer) const { return members_[static_cast<std::size_t>(peer)]; }

@@ -29,7 +29,7 @@ Operation::~Operation() { progress_->remove(*this); }
 
 bool Operation::step() {
   if (is_done_) return false;
-  const std::uint64_t completed = channel_.num_completed();
+  const std::uint64_t moves = channel_.num_moves();
   try {
     is_done_ = task_->step();
   } catch (const Error& error) {
@@ -39,7 +39,7 @@ bool Operation::step() {
     task_.reset();  // gives its staging back
     group_.bytes_sent += channel_.bytes_sent();
   }
-  return channel_.num_completed() != completed;
+  return channel_.num_moves() != moves;
 }
 
 bool Operation::test() {

@@ -31,7 +31,7 @@ class Operation {
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  // True where some message was completed. Errors name the collective.
+  // True where something has moved. Errors name the collective.
   bool step();
   bool is_done() const { return is_done_; }
 

@@ -20,7 +20,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // One step of each operation. True where some message was completed. Throws what an operation
+  // One step of each operation. True where something has moved. Throws what an operation
   // throws; that one is not stepped again.
   bool step_all();
   // Blocks. Throws Error(peer) after the deadline.

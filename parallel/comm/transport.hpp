@@ -46,6 +46,10 @@ class Transport {
   virtual std::unique_ptr<Transfer> start_receive(int peer, Tag tag,
                                                   std::span<std::byte> bytes) = 0;
 
+  // Counts what moves, parts of long messages included, as far as the transport knows: a rank whose
+  // message is on its way must not sleep as one whose message has not begun.
+  virtual std::uint64_t num_events() const { return 0; }
+
   // Ends every rank of the run. Local; with MPI it does not return.
   virtual void abort(ExitCode code, const std::string& reason) noexcept = 0;
 };

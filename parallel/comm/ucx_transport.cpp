@@ -152,6 +152,8 @@ class UcxTransport final : public Transport {
     return std::make_unique<UcxReceive>(*worker_, peer, tag_bits(tag, peer), bytes);
   }
 
+  std::uint64_t num_events() const override { return worker_->num_events(); }
+
   void abort(ExitCode code, const std::string& reason) noexcept override {
     session_.abort(code, reason);
   }

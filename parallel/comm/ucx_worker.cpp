@@ -141,7 +141,7 @@ void UcxWorker::lost(void* argument, ucp_ep_h, ucs_status_t status) {
 
 void UcxWorker::progress() {
   require(!is_frozen_, ExitCode::failed, "UCX's transport was used after an error");
-  ucp_worker_progress(worker_);
+  num_events_ += ucp_worker_progress(worker_);
 }
 
 void UcxWorker::fail(int rank, ucs_status_t status) const {

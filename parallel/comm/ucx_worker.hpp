@@ -54,8 +54,10 @@ class UcxWorker {
 
   void progress();  // throws after freeze()
   void idle() {     // the same, where nothing is waited for
-    if (!is_frozen_) ucp_worker_progress(worker_);
+    if (!is_frozen_) num_events_ += ucp_worker_progress(worker_);
   }
+  // Of progress() and idle() so far, fragments of messages included.
+  std::uint64_t num_events() const { return num_events_; }
   // For a message that cannot be withdrawn and loses its buffer: nothing moves from here on.
   void freeze() { is_frozen_ = true; }
   // Until everything accepted has left this process, or `time` is over.
@@ -79,6 +81,7 @@ class UcxWorker {
   ucp_worker_h worker_ = nullptr;
   std::vector<Peer> peers_;
   bool is_frozen_ = false;
+  std::uint64_t num_events_ = 0;
   bool is_ending_ = false;
   bool is_closed_ = false;
 };
