@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ class Child {
     if (pipe(ends) != 0) throw std::runtime_error("pipe");
     pid_ = fork();
     if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody is left behind where the test goes down
       const std::string text = ProcessIdentity::mine().text();
       [[maybe_unused]] const auto written = write(ends[1], text.data(), text.size());
       for (;;) pause();
@@ -130,6 +132,9 @@ TEST_CASE("another process under the same id is not the peer") {
   REQUIRE(death_within(watch, 1s) == watch.name_of(1) + " has died");
 }
 
+// Sanitizers open files of their own and take the want of descriptors for broken objects.
+#ifndef WEFT_SANITIZED
+
 // The kernel's handle is not to be had: /proc must do, for a zombie too.
 TEST_CASE("without descriptors to spare a death is seen all the same") {
   Child child;
@@ -156,6 +161,8 @@ TEST_CASE("a watch that cannot be is an error, not a blind one") {
     REQUIRE(message.find("ulimit -n") != std::string::npos);
   }
 }
+
+#endif
 
 TEST_CASE("what a connection says gives way to what the kernel says") {
   Child child;
