@@ -166,8 +166,9 @@ class Comparison {
 
 int main(int argc, char** argv) {
   Sizes sizes;
-  perf::read_arguments(
-      argc, argv, {&sizes.hidden, &sizes.steps, &sizes.shards, &sizes.microbatches, &sizes.lanes});
+  perf::read_arguments(argc, argv,
+                       {&sizes.hidden, &sizes.steps, &sizes.shards, &sizes.microbatches,
+                        &sizes.lanes, &sizes.with_fast});
   Comparison comparison(sizes);
   std::vector<double> exact, fast, bare, reached, price;
   for (index_t step = 0; step < sizes.steps + 2; ++step) {
