@@ -35,14 +35,10 @@ void TrainingWork::begin(const HostBatch& batch, index_t step) {
 
 Pass TrainingWork::pass_of(index_t number) const {
   const index_t first = grad_sync_.lanes().begin * per_lane_;  // of all lanes' microbatches
-  bool is_first = number % per_lane_ == 0;
-#ifdef WEFT_MUTATION_LANE_FOLD
-  is_first = false;
-#endif
   return {.step = step_,
           .first_sample = (first + number) * micro_,
           .num_samples = micro_,
-          .first_of_lane = is_first};
+          .first_of_lane = number % per_lane_ == 0};
 }
 
 Tensor TrainingWork::forward(index_t number, Tensor input) {

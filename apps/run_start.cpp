@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <numeric>
 #include <sstream>
 #include <utility>
 
@@ -19,12 +18,6 @@ namespace weft {
 namespace {
 
 constexpr std::uint16_t start_group = 60;  // not one of the mesh's
-
-std::vector<int> all_ranks(int size) {
-  std::vector<int> ranks(static_cast<std::size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 // Until the plan is known, the session's deadline: for a part of a run, the plan's already.
 std::shared_ptr<Progress> progress_of(const Session& session) {
@@ -79,7 +72,7 @@ std::string data_folder_of(const RunInputs& inputs, const Plan& plan) {
 RunStart::RunStart(Session& session)
     : session_(session),
       transport_(make_transport(session.own_transport(), session)),
-      world_(*transport_, nullptr, "start", start_group, all_ranks(session.size()),
+      world_(*transport_, nullptr, "start", start_group, all_ranks(*transport_),
              progress_of(session)) {}
 
 Plan RunStart::read_plan(const RunInputs& inputs, std::optional<index_t> num_ranks) {

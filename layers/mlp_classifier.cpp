@@ -4,30 +4,12 @@
 
 #include "layers/column_linear.hpp"
 #include "layers/dropout.hpp"
+#include "layers/feed_forward.hpp"
 #include "layers/layer_norm.hpp"
-#include "layers/residual.hpp"
 #include "layers/row_linear.hpp"
 #include "layers/split_features.hpp"
 
 namespace weft {
-
-namespace {
-
-std::unique_ptr<Layer> make_block(const MlpSpec& spec, index_t number, ParameterSet& parameters,
-                                  TensorParallel& tp) {
-  const std::string name = "block." + std::to_string(number);
-  std::vector<std::unique_ptr<Layer>> chain;
-  chain.push_back(std::make_unique<LayerNorm>(name + ".norm", parameters, spec.hidden));
-  chain.push_back(std::make_unique<ColumnLinear>(name + ".up", parameters, tp, spec.hidden,
-                                                 spec.feed_forward, spec.feed_forward,
-                                                 Epilogue::gelu));
-  chain.push_back(std::make_unique<RowLinear>(name + ".down", parameters, tp, spec.feed_forward,
-                                              spec.hidden, true));
-  chain.push_back(std::make_unique<Dropout>(spec.dropout, number, 1, spec.hidden));
-  return std::make_unique<Residual>(std::move(chain));
-}
-
-}  // namespace
 
 StageModel make_mlp_classifier(const MlpSpec& spec, const StagePart& part, ParameterSet& parameters,
                                TensorParallel& tp) {
@@ -37,8 +19,14 @@ StageModel make_mlp_classifier(const MlpSpec& spec, const StagePart& part, Param
     layers.push_back(std::make_unique<RowLinear>("stem", parameters, tp, spec.input_features,
                                                  spec.hidden, false));
   }
-  for (index_t i = part.blocks.begin; i < part.blocks.end; ++i)
-    layers.push_back(make_block(spec, i, parameters, tp));
+  for (index_t i = part.blocks.begin; i < part.blocks.end; ++i) {
+    layers.push_back(make_feed_forward({.block = "block." + std::to_string(i),
+                                        .norm = "norm",
+                                        .hidden = spec.hidden,
+                                        .width = spec.feed_forward},
+                                       parameters, tp,
+                                       std::make_unique<Dropout>(spec.dropout, i, 1, spec.hidden)));
+  }
   std::optional<CrossEntropy> loss;
   if (part.is_last) {
     layers.push_back(std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden));

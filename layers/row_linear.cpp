@@ -27,19 +27,11 @@ Activation RowLinear::forward(Context& context, const Activation& x, Saved& save
   const index_t t = x.num_rows();
   const Rows rows = tp_.owned_rows(t);
   const ForwardWeights weights(context, weight_, t);
-  Tensor y = tp_.reduce(context, name_ + ".forward.reduce", rows, out_features_,
-                        [&](index_t s, float* out) {
-                          kernels::gemm(context, weights.product(s, x.piece(s), out));
-#ifdef WEFT_MUTATION_BIAS_IN_LEAF
-                          // tp rank 0 adds the bias to its own partial sum.
-                          if (tp_.owned().begin == 0 && s + 1 == tp_.owned().end)
-                            kernels::add_bias(context, out, bias_.value, out, t, out_features_);
-#endif
-                        });
-#ifndef WEFT_MUTATION_BIAS_IN_LEAF
+  Tensor y = tp_.reduce(
+      context, name_ + ".forward.reduce", rows, out_features_,
+      [&](index_t s, float* out) { kernels::gemm(context, weights.product(s, x.piece(s), out)); });
   // The bias comes after the tree: inside a leaf it would be added once per piece (EXACT 3.1).
   kernels::add_bias(context, y.data(), bias_.value, y.data(), rows.mine.size(), out_features_);
-#endif
   saved.kept = {x};
   return {ShardSpec::replicated({t, out_features_}), rows, std::move(y)};
 }

@@ -6,6 +6,7 @@
 #include "layers/attention.hpp"
 #include "layers/column_linear.hpp"
 #include "layers/dropout.hpp"
+#include "layers/feed_forward.hpp"
 #include "layers/layer_norm.hpp"
 #include "layers/mean_pool.hpp"
 #include "layers/patches.hpp"
@@ -37,7 +38,7 @@ void add_embedding(const VitSpec& spec, ParameterSet& parameters, TensorParallel
 void add_block(const VitSpec& spec, index_t number, ParameterSet& parameters, TensorParallel& tp,
                Layers& layers) {
   const std::string name = "block." + std::to_string(number);
-  const index_t h = spec.hidden, wide = spec.feed_forward;
+  const index_t h = spec.hidden;
   Layers mixer;
   mixer.push_back(std::make_unique<LayerNorm>(name + ".norm1", parameters, h));
   mixer.push_back(std::make_unique<ColumnLinear>(name + ".qkv", parameters, tp, h, 3 * h, 3 * h));
@@ -47,14 +48,9 @@ void add_block(const VitSpec& spec, index_t number, ParameterSet& parameters, Te
   mixer.push_back(make_dropout(spec, 1 + 2 * number));
   layers.push_back(std::make_unique<Residual>(std::move(mixer)));
 
-  Layers feed_forward;
-  feed_forward.push_back(std::make_unique<LayerNorm>(name + ".norm2", parameters, h));
-  feed_forward.push_back(
-      std::make_unique<ColumnLinear>(name + ".up", parameters, tp, h, wide, wide, Epilogue::gelu));
-  feed_forward.push_back(
-      std::make_unique<RowLinear>(name + ".down", parameters, tp, wide, h, true));
-  feed_forward.push_back(make_dropout(spec, 2 + 2 * number));
-  layers.push_back(std::make_unique<Residual>(std::move(feed_forward)));
+  layers.push_back(
+      make_feed_forward({.block = name, .norm = "norm2", .hidden = h, .width = spec.feed_forward},
+                        parameters, tp, make_dropout(spec, 2 + 2 * number)));
 }
 
 CrossEntropy add_head(const VitSpec& spec, ParameterSet& parameters, TensorParallel& tp,

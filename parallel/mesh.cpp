@@ -1,7 +1,6 @@
 #include "parallel/mesh.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "core/error.hpp"
@@ -26,12 +25,6 @@ std::string names_of(const std::vector<MeshAxis>& axes) {
   std::string names;
   for (const MeshAxis& axis : axes) names += (names.empty() ? "" : ",") + axis.name;
   return names;
-}
-
-std::vector<int> all_ranks(const Transport& transport) {
-  std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
 }
 
 }  // namespace

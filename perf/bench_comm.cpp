@@ -13,7 +13,6 @@
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -31,12 +30,6 @@ struct Way {
   Algorithm algorithm;
   Communicator* comm;
 };
-
-std::vector<int> all_ranks(int size) {
-  std::vector<int> ranks(static_cast<std::size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -90,7 +83,7 @@ void run(Session& session, int rounds) {
     if (name == "local") continue;
     transports.push_back(make_transport(name, session));
     comms.push_back(std::make_unique<Communicator>(*transports.back(), nullptr, name, 0,
-                                                   all_ranks(session.size())));
+                                                   all_ranks(*transports.back())));
     for (const Algorithm algorithm :
          {Algorithm::tree_small, Algorithm::tree_direct, Algorithm::tree_halving}) {
       if (algorithm == Algorithm::tree_halving &&

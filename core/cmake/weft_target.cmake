@@ -15,11 +15,7 @@ function(weft_target target)
 
   # No contraction: a*b+c must not become an fma in one kernel and not in another.
   # No errno, no trapping: sqrt and comparisons vectorise; no bit changes.
-  set(contract off)
-  if(WEFT_MUTATION STREQUAL "contraction")
-    set(contract fast)
-  endif()
-  target_compile_options(${target} PRIVATE -ffp-contract=${contract} -fno-math-errno -fno-trapping-math)
+  target_compile_options(${target} PRIVATE -ffp-contract=off -fno-math-errno -fno-trapping-math)
   if(WEFT_ARCH)
     target_compile_options(${target} PRIVATE -march=${WEFT_ARCH})
     # Where there are registers of 512 bits, GELU takes a quarter less time in them.
@@ -32,26 +28,8 @@ function(weft_target target)
     # fmt 9 takes nvcc for a compiler without constexpr, which C++20's checks of format strings need.
     target_compile_definitions(${target} PRIVATE WEFT_WITH_CUDA FMT_USE_CONSTEXPR=1)
   endif()
-  if(WEFT_MUTATION)
-    weft_mutate(${target})
-  endif()
   if(WEFT_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${WEFT_SANITIZE})
   endif()
-endfunction()
-
-# Defines WEFT_MUTATION_<NAME> for the sources that ask for it, and for no others: one build folder
-# serves all mutations in turn, and each compiles little.
-function(weft_mutate target)
-  string(TOUPPER WEFT_MUTATION_${WEFT_MUTATION} name)
-  get_target_property(sources ${target} SOURCES)
-  foreach(source IN LISTS sources)
-    if(source MATCHES "\\.cpp$")
-      file(STRINGS ${source} uses REGEX "ifdef ${name}$")
-      if(uses)
-        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS ${name})
-      endif()
-    endif()
-  endforeach()
 endfunction()

@@ -4,47 +4,27 @@
 
 namespace weft::kernels {
 
-namespace {
-
-// Columns that one parallel index sums side by side: a vector's worth.
-constexpr index_t columns = 64;
-
-// sums[0..width) over the rows [first, last) of x, whose rows are n apart.
-KOKKOS_INLINE_FUNCTION void sum_column_group(const float* x, index_t n, Range rows, index_t width,
-                                             float* sums, bool accumulate) {
-  index_t row = rows.begin;
-  if (!accumulate) {
-    for (index_t j = 0; j < width; ++j) sums[j] = rows.empty() ? 0.0f : x[row * n + j];
-    if (!rows.empty()) ++row;
-  }
-  for (; row < rows.end; ++row) {
-    for (index_t j = 0; j < width; ++j) sums[j] += x[row * n + j];
-  }
-}
-
-}  // namespace
-
 void sum_rows(Context& context, const float* x, index_t num_rows, index_t n, float* sums,
               bool accumulate) {
-  const index_t groups = (n + columns - 1) / columns;
+  const index_t groups = (n + column_group - 1) / column_group;
   context.device.parallel_for(
       "weft/sum_rows", groups, KOKKOS_LAMBDA(index_t i) {
-        const index_t first = i * columns;
-        const index_t width = n - first < columns ? n - first : columns;
+        const index_t first = i * column_group;
+        const index_t width = n - first < column_group ? n - first : column_group;
         sum_column_group(x + first, n, {0, num_rows}, width, sums + first, accumulate);
       });
 }
 
 void sum_token_blocks(Context& context, const float* x, Range rows, index_t num_rows, index_t n,
                       float* sums, index_t stride, bool accumulate) {
-  const index_t groups = (n + columns - 1) / columns;
+  const index_t groups = (n + column_group - 1) / column_group;
   const index_t num_blocks = context.numerics.num_token_blocks;
   const Range blocks = context.numerics.token_blocks;
   context.device.parallel_for(
       "weft/sum_token_blocks", blocks.size() * groups, KOKKOS_LAMBDA(index_t i) {
         const index_t slot = i / groups;
-        const index_t first = i % groups * columns;
-        const index_t width = n - first < columns ? n - first : columns;
+        const index_t first = i % groups * column_group;
+        const index_t width = n - first < column_group ? n - first : column_group;
         const Range block = part_of(blocks.begin + slot, num_blocks, num_rows);
         sum_column_group(x + first, n, {block.begin - rows.begin, block.end - rows.begin}, width,
                          sums + slot * stride + first, accumulate);

@@ -25,6 +25,23 @@ WEFT_HOST_DEVICE inline Real sum_of(index_t n, const Term& term) {
   return sums[0];
 }
 
+// Columns that one parallel index sums side by side: some vectors' worth.
+inline constexpr index_t column_group = 64;
+
+// sums[0..width) over rows `rows` of x, in sequence; rows are n apart. With `accumulate` the chain
+// goes on from sums, else it begins with the first row; no rows: 0. For use inside kernels.
+WEFT_HOST_DEVICE inline void sum_column_group(const float* x, index_t n, Range rows, index_t width,
+                                              float* sums, bool accumulate) {
+  index_t row = rows.begin;
+  if (!accumulate) {
+    for (index_t j = 0; j < width; ++j) sums[j] = rows.empty() ? 0.0f : x[row * n + j];
+    if (!rows.empty()) ++row;
+  }
+  for (; row < rows.end; ++row) {
+    for (index_t j = 0; j < width; ++j) sums[j] += x[row * n + j];
+  }
+}
+
 // sums[j] (+)= x[0, j] + x[1, j] + ... in sequence; x: [num_rows, n]. With `accumulate` the chain
 // goes on from sums[j], else it begins with row 0; no rows: 0.
 void sum_rows(Context& context, const float* x, index_t num_rows, index_t n, float* sums,

@@ -1,11 +1,10 @@
 #include "core/kernels/tokens.hpp"
 
+#include "core/kernels/reduce.hpp"
+
 namespace weft::kernels {
 
 namespace {
-
-// Columns that one parallel index sums side by side.
-constexpr index_t columns = 64;
 
 // The features `features` of one token whose sample's pixels begin at `pixels`, in runs of
 // neighbours: pixels of one row of the patch.
@@ -47,19 +46,15 @@ void add_positions(Context& context, const float* x, const float* position, Rang
 
 void mean_tokens(Context& context, const float* x, index_t num_samples, index_t tokens, index_t n,
                  float* y) {
-  const index_t groups = (n + columns - 1) / columns;
+  const index_t groups = (n + column_group - 1) / column_group;
   const float inverse = 1.0f / static_cast<float>(tokens);
   context.device.parallel_for(
       "weft/mean_tokens", num_samples * groups, KOKKOS_LAMBDA(index_t i) {
         const index_t sample = i / groups;
-        const index_t first = i % groups * columns;
-        const index_t width = n - first < columns ? n - first : columns;
-        const float* row = x + sample * tokens * n + first;
-        float sums[columns];
-        for (index_t j = 0; j < width; ++j) sums[j] = row[j];
-        for (index_t token = 1; token < tokens; ++token) {
-          for (index_t j = 0; j < width; ++j) sums[j] += row[token * n + j];
-        }
+        const index_t first = i % groups * column_group;
+        const index_t width = n - first < column_group ? n - first : column_group;
+        float sums[column_group];
+        sum_column_group(x + sample * tokens * n + first, n, {0, tokens}, width, sums, false);
         for (index_t j = 0; j < width; ++j) y[sample * n + first + j] = sums[j] * inverse;
       });
 }

@@ -1,11 +1,18 @@
 #include "parallel/comm/communicator.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "parallel/comm/operation.hpp"
 
 namespace weft {
+
+std::vector<int> all_ranks(const Transport& transport) {
+  std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
 
 Communicator::Communicator(Transport& transport, Trace* trace, std::string name,
                            std::uint16_t group, std::vector<int> members,

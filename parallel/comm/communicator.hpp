@@ -19,6 +19,9 @@
 
 namespace weft {
 
+// The members of a group of all ranks: 0, 1, .., size-1.
+std::vector<int> all_ranks(const Transport& transport);
+
 class Communicator {
  public:
   // `members` are world ranks in group order and contain transport.rank(). `group` numbers the

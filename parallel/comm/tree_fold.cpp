@@ -2,7 +2,6 @@
 
 #include <cassert>
 #include <cstring>
-#include <vector>
 
 #include "parallel/comm/add.hpp"
 
@@ -29,11 +28,6 @@ TreeFold::Part TreeFold::add(Part left, Part right) const {
 void TreeFold::finish() {
   assert(stack_.nodes().size() == 1 && stack_.nodes().front().range == root_);
   const std::byte* const root = stack_.nodes().front().value.data;
-#ifdef WEFT_MUTATION_ZERO_START
-  // As if the sum had begun with 0: -0 becomes +0.
-  const std::vector<double> zeros(static_cast<std::size_t>(count_));
-  add_values(precision_, count_, zeros.data(), root, stack_.nodes().front().value.data);
-#endif
   if (root != output_ && count_ > 0) {
     std::memcpy(output_, root, static_cast<std::size_t>(count_ * bytes_of(precision_)));
   }

@@ -54,11 +54,7 @@ class TreeHalving final : public CollectiveTask {
   int num_steps() const { return std::countr_zero(static_cast<unsigned>(channel_.size())); }
 
   int distance(std::size_t step) const {
-#ifdef WEFT_MUTATION_FAR_HALVING
-    return channel_.size() >> (step + 1);
-#else
     return 1 << step;
-#endif
   }
 
   // The two halves of the segment shared at `step`: {this rank's, its partner's}.

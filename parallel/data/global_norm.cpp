@@ -162,17 +162,6 @@ double GlobalNorm::of_gradients(Context& context, const ParameterSet& parameters
       ++sum;
     });
   }
-#ifdef WEFT_MUTATION_RANK_NORM
-  // One sum per rank, then one over ranks.
-  double whole = 0.0;
-  for (const double of_shard : told) whole += of_shard;
-  for (Communicator* axis : {&tp, &pp}) {
-    const auto ranks = gather(*axis, {whole});
-    whole = 0.0;
-    for (const auto& of_rank : ranks) whole += of_rank[0];
-  }
-  return std::sqrt(whole);
-#endif
   std::vector<double> all;
   for (const auto& of_stage : gather(pp, parameter_sums(parameters, gather(tp, told))))
     all.insert(all.end(), of_stage.begin(), of_stage.end());

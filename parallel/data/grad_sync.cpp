@@ -49,21 +49,6 @@ void GradSync::begin_lane(Context& context, index_t lane) {
     parameters_.clear_gaps(lane_gradient_.data());
     parameters_.bind_gradients(lane_gradient_.data());
   }
-#ifdef WEFT_MUTATION_LANE_FOLD
-  // The lane goes on from the sum of the lane before it; its first microbatch has beta = 1, too
-  // (apps/microbatch_work.cpp).
-  const index_t matrices = parameters_.token_block_range().begin;
-  lane_gradient_ = Tensor(context.arena, MemoryKind::gradients, {parameters_.flat_elements()});
-  fill_zero(lane_gradient_.raw(), lane_gradient_.num_bytes());
-  parameters_.bind_gradients(lane_gradient_.data());
-  if (!merges_.empty()) {
-    kernels::copy(context, merges_[0], lane_gradient_.data(), matrices);
-    fill_zero(merges_[0], matrices * index_t{sizeof(float)});
-  }
-  fill_zero(parameters_.partials(), context.numerics.token_blocks.size() *
-                                        parameters_.token_block_range().size() *
-                                        index_t{sizeof(float)});
-#endif
   if (!is_last_lane()) return;
   // What end_lane() will leave: the nodes that this lane does not touch, and its own.
   std::vector<float*> after;

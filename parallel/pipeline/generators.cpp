@@ -41,9 +41,6 @@ Schedule gpipe(int num_stages, index_t num_microbatches) {
     StageList list(actions, stage);
     for (index_t i = 0; i < num_microbatches; ++i) list.forward();
     for (index_t i = 0; i < num_microbatches; ++i) list.backward();
-#ifdef WEFT_MUTATION_LIFO_GPIPE
-    std::reverse(actions.begin() + num_microbatches, actions.end());
-#endif
   }
   return schedule;
 }

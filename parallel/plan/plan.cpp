@@ -30,12 +30,7 @@ index_t Plan::num_steps() const {
 index_t Plan::padded_classes() const { return round_up(sample_shape(task).classes, num_pieces()); }
 
 index_t Plan::num_token_blocks() const {
-#ifdef WEFT_MUTATION_SP_ROWS
-  const bool by_plan = false;  // but by rank
-#else
-  const bool by_plan = is_exact();
-#endif
-  if (by_plan) return numerics.shards;
+  if (is_exact()) return numerics.shards;
   return layout.sequence_parallel ? layout.tp : 1;
 }
 

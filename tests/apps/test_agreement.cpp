@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,9 +19,7 @@ AgreedError agreed_error(int num_ranks, Body body) {
   std::vector<std::string> messages(static_cast<std::size_t>(num_ranks));
   std::vector<ExitCode> codes(static_cast<std::size_t>(num_ranks), ExitCode::done);
   run_ranks(num_ranks, [&](Transport& transport) {
-    std::vector<int> ranks(static_cast<std::size_t>(num_ranks));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    Communicator world(transport, nullptr, "world", 0, ranks);
+    Communicator world(transport, nullptr, "world", 0, all_ranks(transport));
     const auto rank = static_cast<std::size_t>(transport.rank());
     try {
       body(world);

@@ -1,8 +1,11 @@
 // The arena's books by hand numbers, reuse of blocks, and tensors whose handles share one block.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "core/tensor.hpp"
 
@@ -68,6 +71,23 @@ TEST_CASE("freed blocks come back, aligned, never twice", "[arena]") {
   arena.release(MemoryKind::workspace, fourth, 5000);
   arena.release(MemoryKind::activations, second, 5000);
   CHECK(arena.in_use() == 0);
+}
+
+TEST_CASE("blocks of all sizes lie apart, also those larger than what comes at once", "[arena]") {
+  // Small ones between blocks that fill, pass and outgrow the 32 MiB that are taken at once.
+  constexpr Arena::Bytes mib = 1 << 20;
+  const std::vector<Arena::Bytes> sizes{100,      20 * mib, 5000,     20 * mib, 40 * mib,   1,
+                                        32 * mib, 4096,     33 * mib, 12 * mib, 3 * mib + 1};
+  Arena arena;
+  std::vector<std::pair<std::byte*, std::byte*>> blocks;
+  for (const Arena::Bytes size : sizes) {
+    auto* begin = static_cast<std::byte*>(arena.allocate(MemoryKind::activations, size));
+    CHECK(reinterpret_cast<std::uintptr_t>(begin) % 256 == 0);
+    blocks.emplace_back(begin, begin + size);
+    *begin = *(begin + size - 1) = std::byte{7};  // all of it is there
+  }
+  std::sort(blocks.begin(), blocks.end());
+  for (std::size_t i = 1; i < blocks.size(); ++i) CHECK(blocks[i - 1].second <= blocks[i].first);
 }
 
 TEST_CASE("handles of a tensor share one block and release it once", "[tensor]") {

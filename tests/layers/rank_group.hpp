@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <numeric>
 #include <vector>
 
 #include "core/context.hpp"
@@ -43,7 +42,7 @@ struct TpRank {
   TpRank(const RankGroup& group, Transport& transport)
       : context(group.threads,
                 {.num_pieces = group.shards, .num_token_blocks = group.shards, .seed = group.seed}),
-        axis(transport, &context.trace, "tp", 1, all_ranks(transport.size())),
+        axis(transport, &context.trace, "tp", 1, all_ranks(transport)),
         tp(axis, group.shards, Order::tree,
            {.count = group.shards, .sequence_parallel = group.sequence_parallel}) {
     context.numerics.token_blocks = tp.owned_token_blocks();
@@ -69,13 +68,6 @@ struct TpRank {
                          context.numerics.num_token_blocks, nodes);
     }
     kernels::copy(context, sum.data(), parameters.token_block_gradients(), n);
-  }
-
- private:
-  static std::vector<int> all_ranks(int size) {
-    std::vector<int> ranks(static_cast<std::size_t>(size));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    return ranks;
   }
 };
 

@@ -3,8 +3,8 @@
 # rule at a time, and shows that tests notice (EXACT 7.11). Ends with a table; exit code 1 where a
 # mutation survives, or where a test is red without one.
 #
-# Each mutation is an #ifdef WEFT_MUTATION_<NAME> at the one place that keeps the rule, or a flag in
-# core/cmake/weft_target.cmake. Without arguments: all of them. Uses ccache where there is one.
+# Each mutation is a patch beside this script, applied to a copy of the sources: they themselves hold
+# none. Without arguments: all of them. Uses ccache where there is one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 jobs=${WEFT_JOBS:-$(nproc)}
@@ -37,15 +37,30 @@ kokkos=${Kokkos_ROOT:-$(apps/setup.sh)}
 launcher=$(command -v ccache >/dev/null && echo ccache || true)
 
 # folder_of MUTATION: flags of all targets need a folder of their own, else one serves all in turn,
-# and each compiles the sources that ask for it.
+# and each compiles the sources that its patch changes.
 folder_of() { [ "$1" = contraction ] && echo build/mutation-contraction || echo build/mutation; }
 
-# build FOLDER MUTATION PROGRAM...
+# sources FOLDER: brings its copy of the sources to the working tree's state; what is equal already
+# keeps its time, so that it is not compiled again.
+sources() {
+  local to=$1/source file
+  while IFS= read -r -d '' file; do
+    [ -f "$file" ] && ! cmp -s "$file" "$to/$file" && install -D "$file" "$to/$file"
+  done < <(git ls-files -zco --exclude-standard -- CMakeLists.txt CMakePresets.json core parallel layers io apps tests perf)
+  return 0
+}
+
+# build FOLDER MUTATION PROGRAM...: MUTATION may be empty.
 build() {
-  local folder=$1 mutation=$2
+  local folder=$1 mutation=$2 patch
   shift 2
-  mkdir -p "$folder"
-  if ! cmake --preset release -B "$folder" ${kokkos:+-DKokkos_ROOT="$kokkos"} -DWEFT_MUTATION="$mutation" \
+  sources "$folder"
+  if [ -n "$mutation" ]; then
+    patch=$PWD/tests/mutation/$mutation.patch
+    (cd "$folder/source" && GIT_CEILING_DIRECTORIES=$(dirname "$PWD") git apply "$patch") ||
+      { echo "$patch no longer fits the sources: make it again" >&2; exit 2; }
+  fi
+  if ! cmake --preset release -S "$folder/source" -B "$folder" ${kokkos:+-DKokkos_ROOT="$kokkos"} \
       -DWEFT_MPI=OFF -DWEFT_UCX=OFF -DWEFT_PERF=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" >"$folder/log" 2>&1 ||
     ! cmake --build "$folder" -j "$jobs" --target "${@##*/}" >>"$folder/log" 2>&1; then
     tail -30 "$folder/log" >&2

@@ -1,7 +1,6 @@
 #include "tests/parallel/battery.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -13,12 +12,6 @@ namespace {
 
 using battery::expect;
 using battery::Nodes;
-
-std::vector<int> all_ranks(const Transport& transport) {
-  std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 // Collectives of two groups that are under way together, and waited for in different order by odd
 // and even ranks.

@@ -15,7 +15,6 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -31,12 +30,6 @@ using namespace weft;
 
 void expect(bool condition, const std::string& message) {
   if (!condition) throw std::runtime_error(message);
-}
-
-std::vector<int> all_ranks(const Transport& transport) {
-  std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
 }
 
 void check_fewer_ranks(Session& session, std::string_view name, int num_ranks) {

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -11,33 +10,13 @@
 
 #include "parallel/comm/communicator.hpp"
 #include "parallel/comm/local_transport.hpp"
+#include "tests/parallel/errors.hpp"
 
 namespace weft {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::vector<int> all_ranks(const Transport& transport) {
-  std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// The error that body throws.
-template <class Body>
-Error error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  throw std::runtime_error("nothing was thrown");
-}
 
 }  // namespace
 

@@ -5,37 +5,17 @@
 
 #include <atomic>
 #include <chrono>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "parallel/comm/communicator.hpp"
 #include "parallel/comm/local_transport.hpp"
+#include "tests/parallel/errors.hpp"
 
 namespace weft {
 
 namespace {
-
-std::vector<int> all_ranks(int size) {
-  std::vector<int> ranks(static_cast<std::size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-template <class Body>
-Error error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  throw std::runtime_error("nothing was thrown");
-}
 
 // Notes the tags and is done at once.
 class TagRecorder final : public Transport {
@@ -67,11 +47,61 @@ class TagRecorder final : public Transport {
   };
 };
 
+// A message that comes in parts, one a poll; the transport counts them or it does not.
+class PartsTransport final : public Transport {
+ public:
+  PartsTransport(int num_parts, bool counts) : num_parts_(num_parts), counts_(counts) {}
+
+  int rank() const override { return 1; }
+  int size() const override { return 2; }
+  std::string_view name() const override { return "parts"; }
+  std::unique_ptr<Transfer> start_send(int, Tag, std::span<const std::byte>) override {
+    return std::make_unique<Parts>(*this);
+  }
+  std::unique_ptr<Transfer> start_receive(int, Tag, std::span<std::byte>) override {
+    return std::make_unique<Parts>(*this);
+  }
+  std::uint64_t num_events() const override { return counts_ ? num_come_ : 0; }
+  void abort(ExitCode, const std::string&) noexcept override {}
+
+ private:
+  struct Parts final : Transfer {
+    explicit Parts(PartsTransport& from) : transport(from) {}
+    bool done() override {
+      ++transport.num_come_;
+      return ++num_come == transport.num_parts_;
+    }
+    PartsTransport& transport;
+    int num_come = 0;
+  };
+
+  int num_parts_;
+  bool counts_;
+  std::uint64_t num_come_ = 0;
+};
+
 }  // namespace
+
+TEST_CASE("who waits for a message does not sleep while parts of it come") {
+  // 20 polls; each that sees nothing move is followed by a nap of 20 ms.
+  const auto seconds = [](bool counts) {
+    using namespace std::chrono_literals;
+    WaitOptions wait{.num_spins = 0, .num_yields = 0, .first_nap = 20ms, .longest_nap = 20ms};
+    PartsTransport transport(20, counts);
+    Communicator comm(transport, nullptr, "tp", 1, all_ranks(transport),
+                      std::make_shared<Progress>(wait));
+    const auto begin = std::chrono::steady_clock::now();
+    char byte = 0;
+    comm.start({"m", Receive{0, 1, &byte}}).wait();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  CHECK(seconds(false) >= 0.3);  // a nap takes no less than its time
+  CHECK(seconds(true) < 0.3);
+}
 
 TEST_CASE("messages count by peer and direction, and share no number with a collective") {
   TagRecorder transport;
-  Communicator comm(transport, nullptr, "pp", 3, all_ranks(3));
+  Communicator comm(transport, nullptr, "pp", 3, all_ranks(transport));
   char byte = 0;
   const auto sequence_after = [&](const CollectiveRecord& record) {
     comm.start({"m", record}).wait();
@@ -125,7 +155,7 @@ TEST_CASE("a message that nobody sends or takes names group, number and both end
 
 TEST_CASE("messages that contradict themselves are refused and count for nothing") {
   run_ranks(2, [](Transport& transport) {
-    Communicator comm(transport, nullptr, "pp", 0, all_ranks(2));
+    Communicator comm(transport, nullptr, "pp", 0, all_ranks(transport));
     char byte = static_cast<char>(transport.rank());
     const int me = comm.rank(), peer = 1 - me;
     const auto refuse = [&](const CollectiveRecord& record, const std::string& part) {
@@ -151,7 +181,7 @@ TEST_CASE("messages are dropped by an exception without a trace in their buffers
   std::atomic<int> num_ended{0};
   const Error error = error_of([&] {
     run_ranks(3, [&](Transport& transport) {
-      Communicator comm(transport, nullptr, "pp", 0, all_ranks(3));
+      Communicator comm(transport, nullptr, "pp", 0, all_ranks(transport));
       const int next = (comm.rank() + 1) % 3, previous = (comm.rank() + 2) % 3;
       std::vector<char> out(100'000, 1), in(100'000, 0);
       try {
@@ -176,7 +206,7 @@ TEST_CASE("what a wait counts as is the record's to say") {
   Trace trace;
   run_ranks(2, [&](Transport& transport) {
     const bool waits = transport.rank() == 1;
-    Communicator comm(transport, waits ? &trace : nullptr, "pp", 0, all_ranks(2));
+    Communicator comm(transport, waits ? &trace : nullptr, "pp", 0, all_ranks(transport));
     char byte = 0;
     if (waits) {
       comm.start({"idle", Receive{0, 1, &byte}, Activity::bubble}).wait();

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <numeric>
 #include <string>
 #include <thread>
 
@@ -34,16 +33,11 @@ struct StageRank {
   HashStage work;
 
   StageRank(Transport& transport, const Schedule& schedule, const Disturb& disturb = {})
-      : pp(transport, &context.trace, "pp", 3, all_ranks(transport.size())),
+      : pp(transport, &context.trace, "pp", 3, all_ranks(transport)),
         runner(context, pp, lower(schedule), boundary),
         work(context, pp.rank(), pp.size(), schedule.training, disturbed(disturb)) {}
 
  private:
-  static std::vector<int> all_ranks(int size) {
-    std::vector<int> ranks(static_cast<std::size_t>(size));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    return ranks;
-  }
   std::function<void(char, index_t)> disturbed(const Disturb& disturb) {
     if (!disturb) return {};
     return [disturb, stage = pp.rank()](char kind, index_t k) { disturb(stage, kind, k); };
