@@ -28,12 +28,20 @@ enum class GradientRows {
   token_blocks,  // one accumulator per token block, folded by a tree when a lane ends (EXACT 3.4)
 };
 
+// Rows of a matrix (elements of a vector) that are those of several tensors in turns: `rows` of the
+// first, as many of each other one, and again from the first. Pieces hold whole rounds.
+struct Turns {
+  std::vector<std::string> names;  // empty: the parameter is one tensor of its own name
+  index_t rows = 0;
+};
+
 struct Parameter {
   std::string name;  // "block.0.up.weight"
   ShardSpec spec;
   InitialValue initial;
   GradientRows rows = GradientRows::all;
   bool decays = false;  // weight decay falls on it: at first, on matrices alone
+  Turns turns;          // what it is to the outside (core/logical_tensor.hpp)
   index_t offset = 0;   // of its local storage in the flat blocks, in elements
 
   float* value = nullptr;     // local storage

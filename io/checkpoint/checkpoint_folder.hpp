@@ -1,0 +1,77 @@
+// The folder `checkpoints` of a run: which steps are in it, and the moves by which a step appears
+// and goes. A step's folder is there whole or not at all; what is not named step-* is no one's
+// checkpoint. One process at a time changes a folder: the one that holds its lease.
+//
+//   .lease                      who writes here, locked as long as they live
+//   .staging-<step>-<id>/       a save under way
+//   step-000000200/             committed by one rename of its staging folder
+//   .trash-<step>-<id>/         one being deleted
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/range.hpp"
+
+namespace weft {
+
+struct CheckpointPlace {
+  index_t step = 0;
+  std::string path;
+  friend bool operator==(const CheckpointPlace&, const CheckpointPlace&) = default;
+};
+
+std::string step_folder_name(index_t step);  // "step-000000200"
+// By name alone; newest first; empty where there is no folder. Throws Error(data) where the folder
+// cannot be read.
+std::vector<CheckpointPlace> list_checkpoints(const std::string& folder);
+std::string new_checkpoint_id();  // 32 random hexadecimal digits
+
+// Holds a run's checkpoint folder against a second writer. The lock is the system's (flock), so it
+// ends with its holder, however that ends.
+class Lease {
+ public:
+  // Makes `folder` where it is not there. Throws Error(usage) that names the holder (host, process,
+  // since when) where another one lives.
+  explicit Lease(const std::string& folder);
+  ~Lease();
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+// Removes what savers and deleters that are no more have left. Only for the holder of the lease.
+void sweep(const std::string& folder);
+
+// A staging folder. Dropped with all that is in it unless committed.
+class Staging {
+ public:
+  Staging(std::string folder, index_t step, const std::string& id);
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  static std::string path_of(const std::string& folder, index_t step, const std::string& id);
+  const std::string& path() const { return path_; }
+  // Syncs the staging folder, renames it to the step's folder, syncs the parent: from then on the
+  // checkpoint is there, also after a power cut. An invalid folder that has the step's name is moved
+  // to the trash first (`replaces`). Throws Error(failed).
+  void commit(bool replaces);
+
+ private:
+  std::string folder_;
+  std::string path_;
+  index_t step_;
+  std::string id_;
+  bool is_committed_ = false;
+};
+
+// Deletes a checkpoint: out of its name by one rename, then file by file.
+void remove_checkpoint(const std::string& folder, const CheckpointPlace& place);
+
+// Bytes that are free for this user where `folder` is.
+std::uint64_t free_bytes(const std::string& folder);
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+// The one place that knows HDF5. The library computes and reads formats here, in memory alone: no
+// byte of a checkpoint goes to or comes from the disk through it, since it neither survives a full
+// disk nor a kill (README). Calls come from one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace weft::hdf5 {
+
+// Whether this build has HDF5; without it every call below throws Error(usage).
+bool is_built_in();
+std::string library_version();  // "1.10.8"
+
+struct Attribute {
+  std::string name;
+  std::variant<std::string, std::vector<std::uint64_t>> value;
+};
+
+// A dense row-major tensor that will lie in a file in one stretch.
+struct Dataset {
+  std::string path;                  // "/value/block.0.up.weight/0"; groups are made on the way
+  std::string dtype = "f32";         // IEEE little-endian
+  std::vector<std::uint64_t> shape;  // no extent is 0
+  std::vector<Attribute> attributes = {};
+};
+
+// Where everything of an HDF5 file lies: the datasets' bytes, and between them the format's own.
+struct FileLayout {
+  struct Metadata {
+    std::uint64_t offset;
+    std::string bytes;
+  };
+  std::uint64_t num_bytes = 0;
+  std::vector<std::uint64_t> offsets;  // of each dataset, as asked for; multiples of 4096 from 64 KiB on
+  std::vector<Metadata> metadata;      // all that is no dataset's, in increasing order of offset
+};
+
+// Lays out a file with these datasets (unique paths). Nothing is written. Offsets need not be in the
+// order of `datasets`; no two extents overlap.
+FileLayout lay_out(const std::vector<Dataset>& datasets, const std::vector<Attribute>& root);
+
+// A small file as bytes: columns of numbers, and texts.
+struct Table {
+  std::string path;
+  // Texts are stored as fixed-length strings; an empty column is an empty dataset.
+  std::variant<std::vector<std::uint64_t>, std::vector<double>, std::vector<std::string>> values;
+};
+std::string make_file(const std::vector<Table>& tables, const std::vector<Attribute>& root);
+
+// Reads what make_file() made, or any file, from memory. Bytes must have been verified before: HDF5
+// is not safe against altered ones. Throws Error(data) that names `name` and the path where
+// something is missing or of another type.
+class Reader {
+ public:
+  Reader(std::string bytes, std::string name);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  std::vector<std::uint64_t> integers(const std::string& path) const;
+  std::vector<double> numbers(const std::string& path) const;
+  std::vector<std::string> texts(const std::string& path) const;
+  std::string root_text(const std::string& attribute) const;
+  std::vector<std::uint64_t> root_integers(const std::string& attribute) const;
+
+ private:
+  class File;
+  std::unique_ptr<File> file_;
+};
+
+}  // namespace weft::hdf5

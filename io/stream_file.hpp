@@ -1,0 +1,65 @@
+// Large files, fast: written once from front to back, and read by listed extents, each by a thread of
+// its own that works while the caller computes. Linux; the threads never call Kokkos.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+// A new file of a known size. Goes past the page cache (O_DIRECT) in large aligned writes where the
+// file system can, else through it. Every fault of the system is an Error(failed) with its reason,
+// thrown by the next call of write() or by finish(); nothing is retried as if it had worked.
+class StreamWriter {
+ public:
+  // Creates `path`, which must not exist.
+  StreamWriter(std::string path, std::uint64_t num_bytes);
+  ~StreamWriter();  // ends the thread; without finish() the file stays as it is
+  StreamWriter(const StreamWriter&) = delete;
+  StreamWriter& operator=(const StreamWriter&) = delete;
+
+  // Appends a copy. In all, exactly num_bytes.
+  void write(const void* bytes, std::size_t size);
+  // Waits until all is written, syncs the file to the disk, closes it.
+  void finish();
+
+ private:
+  class Thread;
+  std::unique_ptr<Thread> thread_;
+};
+
+struct Extent {
+  std::string path;
+  std::uint64_t offset = 0;
+  std::size_t num_bytes = 0;
+};
+
+// Reads extents in their order, up to a few MiB ahead of the caller.
+class ExtentReader {
+ public:
+  explicit ExtentReader(std::vector<Extent> extents);
+  ~ExtentReader();
+  ExtentReader(const ExtentReader&) = delete;
+  ExtentReader& operator=(const ExtentReader&) = delete;
+
+  // The bytes of the next extent; valid until the following call. Throws Error(data) where the file
+  // is missing, unreadable or ends before the extent does.
+  std::span<const std::byte> next();
+
+ private:
+  class Thread;
+  std::unique_ptr<Thread> thread_;
+};
+
+// The whole of a small file. Throws Error(data) where it is missing, unreadable, or larger than
+// `most_bytes`.
+std::string read_whole_file(const std::string& path, std::uint64_t most_bytes);
+
+// Tells the system that `path` is not needed in memory: the next read comes from the disk.
+void drop_from_cache(const std::string& path);
+
+}  // namespace weft
