@@ -27,6 +27,14 @@ ColumnLinear::ColumnLinear(std::string name, ParameterSet& parameters, TensorPar
                          ShardSpec::cut({out_features}, 0, padded_out, tp.num_pieces(), tp.owned()),
                          {}, GradientRows::all)) {}
 
+void ColumnLinear::set_turns(const std::vector<std::string>& names, index_t features) {
+  weight_.turns.rows = bias_.turns.rows = features;
+  for (const std::string& name : names) {
+    weight_.turns.names.push_back(name + ".weight");
+    bias_.turns.names.push_back(name + ".bias");
+  }
+}
+
 Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& saved, const Pass&) {
   const index_t t = x.num_rows();
   const Tensor x_tk =

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "layers/layer.hpp"
 #include "parallel/tensor/tensor_parallel.hpp"
@@ -18,6 +19,10 @@ class ColumnLinear final : public Layer {
   // outlive the layer.
   ColumnLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features,
                index_t out_features, index_t padded_out, Epilogue epilogue = Epilogue::none);
+
+  // To the outside it is several linears, `names`, whose output features lie in it in turns of
+  // `features` (core/logical_tensor.hpp). A piece is whole rounds.
+  void set_turns(const std::vector<std::string>& names, index_t features);
 
   Activation forward(Context& context, const Activation& x, Saved& saved,
                      const Pass& pass) override;

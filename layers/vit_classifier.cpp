@@ -41,7 +41,9 @@ void add_block(const VitSpec& spec, index_t number, ParameterSet& parameters, Te
   const index_t h = spec.hidden;
   Layers mixer;
   mixer.push_back(std::make_unique<LayerNorm>(name + ".norm1", parameters, h));
-  mixer.push_back(std::make_unique<ColumnLinear>(name + ".qkv", parameters, tp, h, 3 * h, 3 * h));
+  auto qkv = std::make_unique<ColumnLinear>(name + ".qkv", parameters, tp, h, 3 * h, 3 * h);
+  qkv->set_turns({name + ".q", name + ".k", name + ".v"}, h / spec.heads);
+  mixer.push_back(std::move(qkv));
   mixer.push_back(
       std::make_unique<Attention>(tp, spec.patches.tokens(), spec.heads, h / spec.heads));
   mixer.push_back(std::make_unique<RowLinear>(name + ".proj", parameters, tp, h, h, true));

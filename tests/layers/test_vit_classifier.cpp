@@ -194,23 +194,3 @@ TEST_CASE("every parameter of the transformer is announced once, last layer firs
   expected.insert(expected.end(), {"position", "patch.weight"});
   CHECK(got.ready == expected);
 }
-
-TEST_CASE("the transformer's parameters have the documented names, shapes and kinds", "[vit]") {
-  const Vit vit;
-  const oracle::NamedMatrices documented = oracle::zero_parameters(shape_of(vit));
-  run_group({.shards = 4}, [&](TpRank& rank) {
-    ParameterSet parameters;
-    vit_case(vit).make({.blocks = {0, blocks}}, parameters, rank.tp);
-    if (parameters.all().size() != documented.size()) throw std::runtime_error("number");
-    for (const auto& p : parameters.all()) {
-      const oracle::Matrix& expected = documented.at(p->name);
-      const Shape& shape = p->spec.global();
-      if (shape.num_dims() != expected.dims ||
-          shape[shape.num_dims() - 1] != static_cast<index_t>(expected.cols) ||
-          shape.num_elements() != static_cast<index_t>(expected.size())) {
-        throw std::runtime_error(p->name + ": " + p->spec.text());
-      }
-      if (p->decays != p->name.ends_with(".weight")) throw std::runtime_error(p->name);
-    }
-  });
-}
