@@ -1,13 +1,20 @@
 // The run folder: what is written, and that an existing run is safe.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "io/run_log.hpp"
 #include "tests/io/temporary_folder.hpp"
@@ -47,6 +54,15 @@ void write_run(const std::string& folder) {
     if (step % 2 == 0) log.add_evaluation(evaluation_line(step));
   }
   log.write_summary(R"({"steps":6})");
+}
+
+// All files of a folder by name, with their bytes.
+std::map<std::string, std::string> files_in(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    files[entry.path().filename()] = read_all(entry.path());
+  }
+  return files;
 }
 
 std::set<std::string> names_in(const std::string& folder) {
@@ -238,6 +254,41 @@ TEST_CASE("what a kill leaves behind is put right", "[run_log]") {
   RunLog::resume(folder / "run", "plan of then", 3);
   CHECK(read_all(folder / "run/run.jsonl") == step_lines(1, 3));
   CHECK(read_all(folder / "run/eval.jsonl") == evaluation_line(2) + "\n");
+}
+
+TEST_CASE("a resume that is killed at any moment is mended by the next", "[run_log]") {
+  using namespace std::chrono;
+  const TemporaryFolder folder;
+  const auto resume = [&](const std::string& name) { RunLog::resume(name, "plan of now", 3); };
+  write_run(folder / "whole");
+  const auto begin = steady_clock::now();
+  resume(folder / "whole");
+  const auto duration = duration_cast<microseconds>(steady_clock::now() - begin);
+  const std::map<std::string, std::string> right = files_in(folder / "whole");
+  REQUIRE(right.contains("plan-1.toml"));
+  index_t num_halves = 0;  // tries in which the kill came in the middle
+  for (index_t attempt = 0; attempt < 40; ++attempt) {
+    const std::string run = folder / ("run-" + std::to_string(attempt));
+    write_run(run);
+    const std::map<std::string, std::string> before = files_in(run);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      resume(run);
+      ::_exit(0);
+    }
+    // From its first moments to a little after its end.
+    std::this_thread::sleep_for(duration * attempt / 32);
+    ::kill(child, SIGKILL);
+    REQUIRE(::waitpid(child, nullptr, 0) == child);
+    const std::map<std::string, std::string> after = files_in(run);
+    num_halves += after != before && after != right ? 1 : 0;
+    INFO("killed after " << (duration * attempt / 32).count() << " us");
+    resume(run);
+    CHECK(files_in(run) == right);
+  }
+  INFO(num_halves << " of 40 kills in the middle of " << duration.count() << " us");
+  CHECK(num_halves > 0);
 }
 
 TEST_CASE("folders in which a run can be resumed, and cannot", "[run_log]") {
