@@ -1,4 +1,6 @@
 // The report of `weft check` as one JSON object.
+#include <algorithm>
+
 #include "apps/check_report.hpp"
 #include "apps/layout_json.hpp"
 
@@ -61,6 +63,18 @@ Json pipeline_json(const CheckReport& report) {
           {"stages", std::move(stages)}};
 }
 
+Json checkpoints_json(const Plan& plan) {
+  const CheckpointPlan& checkpoint = plan.checkpoint;
+  const index_t count = plan.num_checkpoints(), bytes = checkpoint_bytes(plan);
+  return {{"every_steps", checkpoint.every_steps},
+          {"at_end", checkpoint.at_end},
+          {"keep", checkpoint.keep},
+          {"read_back", checkpoint.read_back},
+          {"count", count},
+          {"bytes_each", bytes},
+          {"bytes_on_disk_at_most", bytes * std::min(count, checkpoint.keep + 1)}};
+}
+
 }  // namespace
 
 Json faults_json(const std::vector<PlanFault>& faults) {
@@ -107,6 +121,7 @@ Json report_json(const CheckReport& report) {
                                  {"dp", extremes_json(report.dp_sent)},
                                  {"pp", extremes_json(report.pp_sent)},
                                  {"total", extremes_json(report.sent)}};
+  json["checkpoints"] = checkpoints_json(plan);
   json["faults"] = Json::array();
   json["warnings"] = faults_json(report.advice);
   return json;

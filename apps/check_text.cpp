@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -168,6 +169,28 @@ void print_traffic(const CheckReport& report, std::ostream& text) {
       most(report.dp_sent), layout.zero == 1 ? " out, parameters back" : "", most(report.pp_sent));
 }
 
+// When the state is saved, and what that takes on the disk. A new one is whole before an old one
+// goes, so for a moment there is one more than is kept.
+void print_checkpoints(const Plan& plan, std::ostream& text) {
+  const CheckpointPlan& checkpoint = plan.checkpoint;
+  const index_t count = plan.num_checkpoints(), bytes = checkpoint_bytes(plan);
+  if (count == 0) {
+    text << "checkpoints none; set checkpoint.every_steps or checkpoint.at_end\n";
+    return;
+  }
+  const bool on_the_way = checkpoint.every_steps > 0 && checkpoint.every_steps <= plan.num_steps();
+  const std::string when = !on_the_way ? "at the end"
+                                       : fmt::format("every {} step{}{}", checkpoint.every_steps,
+                                                     plural(checkpoint.every_steps),
+                                                     checkpoint.at_end ? " and at the end" : "");
+  const index_t moments = plan.optimizer.num_moments();
+  text << fmt::format(
+      "checkpoints {}: {} in all, the newest {} kept\n"
+      "  one has {} (parameters and {} moment{}); {} on disk at most\n",
+      when, count, std::min(count, checkpoint.keep), bytes_text(bytes), moments, plural(moments),
+      bytes_text(bytes * std::min(count, checkpoint.keep + 1)));
+}
+
 }  // namespace
 
 void print_report(const CheckReport& report, std::ostream& text) {
@@ -181,6 +204,7 @@ void print_report(const CheckReport& report, std::ostream& text) {
   print_schedule(report, text);
   print_memory(report, text);
   print_traffic(report, text);
+  print_checkpoints(plan, text);
   for (const PlanFault& warning : report.advice) {
     text << fmt::format("warning     {}: {}\n", warning.key, warning.message);
   }

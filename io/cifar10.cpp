@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 
 namespace weft {
 
@@ -126,6 +127,15 @@ void Cifar10::verify() const {
   for (index_t file = 0; file < num_files; ++file) {
     for (index_t row = 0; row < rows_per_file_; ++row) image_of_file(file, row);
   }
+}
+
+std::string Cifar10::fingerprint() const {
+  std::string text;
+  for (const MappedFile& file : files_) {
+    const std::span<const std::uint8_t> bytes = file.bytes();
+    text += fmt::format("{} {}\n", bytes.size(), hash128(bytes.data(), bytes.size()).text());
+  }
+  return hash128(text.data(), text.size()).text();
 }
 
 }  // namespace weft

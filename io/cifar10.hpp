@@ -59,6 +59,11 @@ class Cifar10 {
   // Checks every label; the cost is one read of the files (milliseconds when cached).
   void verify() const;
 
+  // 32 hexadecimal digits that tell this data from other data: a hash of the sizes and of all bytes
+  // of the six files in their order. Where the folder lies does not matter. The cost is one read of
+  // the files (tens of milliseconds when cached).
+  std::string fingerprint() const;
+
  private:
   std::string folder_;
   std::vector<MappedFile> files_;

@@ -37,4 +37,19 @@ std::string to_toml(const Plan& plan);
 enum class FingerprintOf { result, all };
 std::string plan_fingerprint(const Plan& plan, FingerprintOf part = FingerprintOf::result);
 
+// A key that decides the result and that differs between two plans; what one of them does not use
+// or set is empty.
+struct PlanDifference {
+  std::string key;
+  std::string before;  // as TOML
+  std::string now;
+  // Whether steps that both plans take can differ. Not for evaluation, and not for the run's length
+  // unless the learning rate follows it.
+  bool changes_training = true;
+};
+
+// In the order of the table of keys. Empty where the fingerprints of `result` are equal. The layout
+// is never among them; in fast mode, where it does change bits, no result is promised over it.
+std::vector<PlanDifference> plan_differences(const Plan& before, const Plan& now);
+
 }  // namespace weft

@@ -32,11 +32,6 @@ LaneMemory lane_memory(const Plan& plan, index_t dp_rank) {
   return memory;
 }
 
-index_t state_copies(const OptimizerPlan& optimizer) {
-  if (optimizer.kind == "adamw") return 2;
-  return optimizer.momentum > 0 ? 1 : 0;
-}
-
 }  // namespace
 
 index_t gradient_copies(const Plan& plan, index_t dp_rank) {
@@ -74,10 +69,14 @@ RankMemory PlaceMemory::of(index_t dp_rank) const {
   const LaneMemory lanes = lane_memory(plan_, dp_rank);
   const index_t shared = lanes.shares_one_block ? std::max(largest_, summed_by_blocks_) : 0;
   const index_t gradients = stored_ * lanes.copies + token_blocks_ * summed_by_blocks_ + shared;
-  const index_t optimizer = optimizer_elements(dp_rank) * state_copies(plan_.optimizer);
+  const index_t optimizer = optimizer_elements(dp_rank) * plan_.optimizer.num_moments();
   return {.parameter_bytes = stored_ * bytes_per_element,
           .gradient_bytes = gradients * bytes_per_element,
           .optimizer_bytes = optimizer * bytes_per_element};
+}
+
+index_t checkpoint_bytes(const Plan& plan) {
+  return num_parameters(plan) * (1 + plan.optimizer.num_moments()) * bytes_per_element;
 }
 
 index_t optimizer_elements(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {

@@ -36,6 +36,10 @@ index_t gradient_copies(const Plan& plan, index_t dp_rank);
 // ZeRO-1 its slices over dp, cut by the run's own rule (parallel/data/buckets.hpp).
 index_t optimizer_elements(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank);
 
+// Bytes of parameters and optimizer state in one checkpoint, of all ranks together: without pads,
+// so 4 x num_parameters x (1 + moments) whatever layout writes it. Names and checksums come on top.
+index_t checkpoint_bytes(const Plan& plan);
+
 // The same figures for all replicas of one place of tp and pp: what they have alike, and how
 // ZeRO-1 cuts it over all of them, is computed once.
 class PlaceMemory {

@@ -27,6 +27,17 @@ index_t Plan::num_steps() const {
   return run.steps ? *run.steps : run.epochs.value_or(0) * steps_per_epoch();
 }
 
+bool Plan::is_checkpoint_due(index_t num_done) const {
+  if (num_done == num_steps() && checkpoint.at_end) return true;
+  return num_done > 0 && checkpoint.every_steps > 0 && num_done % checkpoint.every_steps == 0;
+}
+
+index_t Plan::num_checkpoints() const {
+  const index_t on_the_way = checkpoint.every_steps > 0 ? num_steps() / checkpoint.every_steps : 0;
+  const bool end_is_one = checkpoint.every_steps > 0 && num_steps() % checkpoint.every_steps == 0;
+  return on_the_way + (checkpoint.at_end && !end_is_one ? 1 : 0);
+}
+
 index_t Plan::padded_classes() const { return round_up(sample_shape(task).classes, num_pieces()); }
 
 index_t Plan::num_token_blocks() const {

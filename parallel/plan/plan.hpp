@@ -69,6 +69,9 @@ struct OptimizerPlan {
   double eps = 1e-8;
   SchedulePlan schedule;
   friend bool operator==(const OptimizerPlan&, const OptimizerPlan&) = default;
+
+  // Numbers of state that it keeps for each parameter.
+  index_t num_moments() const { return kind == "adamw" ? 2 : momentum > 0 ? 1 : 0; }
 };
 
 struct RunPlan {
@@ -103,6 +106,15 @@ struct CommPlan {
   friend bool operator==(const CommPlan&, const CommPlan&) = default;
 };
 
+// When the state is saved, and how much of it stays. The result does not depend on it.
+struct CheckpointPlan {
+  index_t every_steps = 0;  // 0: no checkpoint on the way
+  index_t keep = 2;         // newest ones that stay
+  bool at_end = true;       // one after the last step
+  bool read_back = true;    // read and verify a new one before an older one is deleted
+  friend bool operator==(const CheckpointPlan&, const CheckpointPlan&) = default;
+};
+
 struct Plan {
   std::string name;  // of the file, without its extension, unless the file says otherwise
   TaskPlan task;
@@ -114,6 +126,7 @@ struct Plan {
   EvalPlan eval;
   LayoutPlan layout;
   CommPlan comm;
+  CheckpointPlan checkpoint;
   friend bool operator==(const Plan&, const Plan&) = default;
 
   index_t num_ranks() const { return layout.tp * layout.dp * layout.pp; }
@@ -139,6 +152,9 @@ struct Plan {
   index_t steps_per_epoch() const;
   // Optimizer steps of the whole run.
   index_t num_steps() const;
+  // Whether a checkpoint is due once `num_done` steps are done, and how many a whole run writes.
+  bool is_checkpoint_due(index_t num_done) const;
+  index_t num_checkpoints() const;
 
   // What a rank of the grid owns, by the range rule.
   Range pieces_of(index_t tp_rank) const { return part_of(tp_rank, layout.tp, num_pieces()); }

@@ -27,6 +27,7 @@ constexpr IntegerRange counts{1, count_limit};
 constexpr IntegerRange pieces{1, 3072};
 constexpr IntegerRange lanes{1, 4096};
 constexpr IntegerRange blocks{1, 1024};
+constexpr IntegerRange kept_checkpoints{1, 1000};
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr NumberRange positive{0, infinity, true, true};
@@ -37,6 +38,17 @@ constexpr NumberRange fraction{0, 1};
 constexpr NumberRange timeout{0, 1e6, true};
 
 using Keys = std::vector<PlanKey>;
+
+// A function that adds one row.
+auto adder(Keys& keys, KeyScope scope) {
+  return [&keys, scope](const char* name, PlanField field, Legal legal, const char* example) {
+    keys.push_back({.name = name,
+                    .field = field,
+                    .legal = std::move(legal),
+                    .example = example,
+                    .scope = scope});
+  };
+}
 
 void add_task(Keys& keys) {
   keys.push_back({.name = "task.dataset",
@@ -63,9 +75,7 @@ void add_task(Keys& keys) {
 }
 
 void add_model(Keys& keys) {
-  const auto add = [&](const char* name, PlanField field, Legal legal, const char* example) {
-    keys.push_back({.name = name, .field = field, .legal = std::move(legal), .example = example});
-  };
+  const auto add = adder(keys, KeyScope::result);
   const auto used_by_vit = [&] {
     keys.back().user_key = "model.kind";
     keys.back().user_value = "vit";
@@ -122,9 +132,7 @@ void add_batch_and_numerics(Keys& keys) {
 }
 
 void add_optimizer(Keys& keys) {
-  const auto add = [&](const char* name, PlanField field, Legal legal, const char* example) {
-    keys.push_back({.name = name, .field = field, .legal = std::move(legal), .example = example});
-  };
+  const auto add = adder(keys, KeyScope::result);
   const auto used_where = [&](const char* key, const char* value) {
     keys.back().user_key = key;
     keys.back().user_value = value;
@@ -176,13 +184,7 @@ void add_run(Keys& keys) {
 }
 
 void add_layout(Keys& keys) {
-  const auto add = [&](const char* name, PlanField field, Legal legal, const char* example) {
-    keys.push_back({.name = name,
-                    .field = field,
-                    .legal = std::move(legal),
-                    .example = example,
-                    .scope = KeyScope::layout});
-  };
+  const auto add = adder(keys, KeyScope::layout);
   add("layout.tp", &field_at<&Plan::layout, &LayoutPlan::tp>, pieces, "1");
   add("layout.dp", &field_at<&Plan::layout, &LayoutPlan::dp>, lanes, "1");
   add("layout.pp", &field_at<&Plan::layout, &LayoutPlan::pp>, blocks, "1");
@@ -201,6 +203,16 @@ void add_layout(Keys& keys) {
   add("comm.timeout_s", &field_at<&Plan::comm, &CommPlan::timeout_s>, timeout, "600.0");
 }
 
+void add_checkpoint(Keys& keys) {
+  const auto add = adder(keys, KeyScope::layout);
+  add("checkpoint.every_steps", &field_at<&Plan::checkpoint, &CheckpointPlan::every_steps>,
+      IntegerRange{0, count_limit}, "200");
+  add("checkpoint.keep", &field_at<&Plan::checkpoint, &CheckpointPlan::keep>, kept_checkpoints,
+      "2");
+  add("checkpoint.at_end", &field_at<&Plan::checkpoint, &CheckpointPlan::at_end>, {}, "true");
+  add("checkpoint.read_back", &field_at<&Plan::checkpoint, &CheckpointPlan::read_back>, {}, "true");
+}
+
 Keys make_keys() {
   Keys keys;
   keys.push_back({.name = "name", .field = &field_at<&Plan::name>, .scope = KeyScope::label});
@@ -210,6 +222,7 @@ Keys make_keys() {
   add_optimizer(keys);
   add_run(keys);
   add_layout(keys);
+  add_checkpoint(keys);
   return keys;
 }
 
@@ -229,7 +242,7 @@ const PlanKey* find_key(std::string_view name) {
 
 const std::vector<std::string>& later_keys() {
   static const std::vector<std::string> keys = {"task.target", "model.kv_heads", "layout.recompute",
-                                                "checkpoint"};
+                                                "checkpoint.async"};
   return keys;
 }
 

@@ -106,6 +106,8 @@ TEST_CASE("a ViT on all three axes is explained, line by line") {
       "sent        12.2 MiB a step and rank at most, about\n"
       "  tp 11.3 MiB (rows, sequence parallel), dp 169.5 KiB (gradients out, parameters back), pp "
       "768.0 KiB (stage boundaries), each on its busiest rank\n"
+      "checkpoints at the end: 1 in all, the newest 1 kept\n"
+      "  one has 1.7 MiB (parameters and 2 moments); 1.7 MiB on disk at most\n"
       "warning     numerics.shards: pieces of attention's heads are 12 wide, of the feed-forward "
       "width are 48 wide; below 96 the price of computing piece by piece passes 5 %\n"
       "warning     layout.stages: 5 blocks on 3 stages are 1 3 1 a stage: the largest share is "
@@ -133,6 +135,48 @@ TEST_CASE("JSON says all that the text says") {
   CHECK(json["bytes_sent_per_step"]["pp"]["min"] == 384 * 1024);
   CHECK(json["warnings"].size() == 3);
   CHECK(json["warnings"][2]["fixes"][0]["layout.pp"] == "2");
+}
+
+TEST_CASE("checkpoints: when, how many, how large") {
+  // Parameters of the sample by hand: stem 3072 x 48 + 48; two blocks of 2 x 48 (norm), 192 x 48 +
+  // 192 and 48 x 192 + 48; final norm 2 x 48; head 10 x 48 + 10. 185,626 in all, 4 bytes each.
+  constexpr index_t parameter_bytes = 742504;
+  Plan plan = sample_plan();
+  const auto text = [&] {
+    const std::string all = check(plan, std::nullopt, false).text;
+    return all.substr(all.find("checkpoints "), all.find("warning") - all.find("checkpoints "));
+  };
+  const auto json = [&] {
+    return nlohmann::json::parse(check(plan, std::nullopt, true).out)["checkpoints"];
+  };
+  CHECK(json()["bytes_each"] == 3 * parameter_bytes);  // and two moments
+  CHECK(json()["count"] == 1);
+  CHECK(json()["bytes_on_disk_at_most"] == 3 * parameter_bytes);
+  plan.layout.tp = 4;  // whatever the layout
+  plan.layout.dp = 3;
+  plan.layout.zero = 1;
+  CHECK(json()["bytes_each"] == 3 * parameter_bytes);
+
+  plan.optimizer.kind = "sgd";
+  plan.checkpoint.every_steps = 6;
+  CHECK(text() ==
+        "checkpoints every 6 steps and at the end: 4 in all, the newest 2 kept\n"
+        "  one has 725.1 KiB (parameters and 0 moments); 2.1 MiB on disk at most\n");
+  plan.optimizer.momentum = 0.9;
+  plan.checkpoint.at_end = false;
+  CHECK(text() ==
+        "checkpoints every 6 steps: 3 in all, the newest 2 kept\n"
+        "  one has 1.4 MiB (parameters and 1 moment); 4.2 MiB on disk at most\n");
+  CHECK(json()["bytes_each"] == 2 * parameter_bytes);
+  CHECK(json()["bytes_on_disk_at_most"] == 6 * parameter_bytes);
+  CHECK(json()["every_steps"] == 6);
+  CHECK(json()["at_end"] == false);
+  CHECK(json()["keep"] == 2);
+  CHECK(json()["read_back"] == true);
+  plan.checkpoint.every_steps = 21;  // of 20
+  CHECK(text() == "checkpoints none; set checkpoint.every_steps or checkpoint.at_end\n");
+  plan.checkpoint.at_end = true;
+  CHECK(text().starts_with("checkpoints at the end: 1 in all"));
 }
 
 TEST_CASE("a transport that is not built in is said before the run says it") {

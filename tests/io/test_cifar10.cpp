@@ -122,3 +122,36 @@ TEST_CASE("cifar10 names file and row of a wrong label", "[cifar10]") {
   }
   CHECK_NOTHROW(data.image(Cifar10::Part::training, 16));
 }
+
+TEST_CASE("cifar10's fingerprint knows every byte and no folder", "[cifar10]") {
+  const TemporaryFolder folder;
+  write_small_cifar10(folder / "a", 3);
+  write_small_cifar10(folder / "b/cifar10", 3);
+  const auto of = [&](const char* name) { return Cifar10(folder / name).fingerprint(); };
+  const std::string right = of("a");
+  CHECK(right.size() == 32);
+  CHECK(of("b") == right);
+
+  // One flipped bit anywhere: first, last and middle byte of each file, labels and pixels.
+  for (const char* name : Cifar10::file_names) {
+    const std::string path = folder / ("a/" + std::string(name)), bytes = read_all(path);
+    for (const std::size_t place :
+         {std::size_t{0}, std::size_t{1}, 3 * row_bytes / 2, row_bytes, 3 * row_bytes - 1}) {
+      std::string other = bytes;
+      other[place] = static_cast<char>(other[place] ^ 1);
+      write_all(path, other);
+      CHECK(of("a") != right);
+    }
+    write_all(path, bytes);
+  }
+  CHECK(of("a") == right);
+
+  // The same rows in other files, and fewer of them.
+  const std::string first = folder / "a/data_batch_1.bin", last = folder / "a/test_batch.bin";
+  const std::string first_bytes = read_all(first);
+  write_all(first, read_all(last));
+  write_all(last, first_bytes);
+  CHECK(of("a") != right);
+  write_small_cifar10(folder / "c", 2);
+  CHECK(of("c") != right);
+}

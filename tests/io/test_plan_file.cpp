@@ -88,8 +88,8 @@ TEST_CASE("keys of later versions are refused, never ignored") {
   CHECK(later("[layout]\nzero = 3\n") ==
         "plan.toml:12:1: layout.zero: expected an integer from 0 to 1; found 3, which is not in "
         "this version; nearest legal: layout.zero = 1");
-  CHECK(later("[checkpoint]\nevery_steps = 200\nkeep = 3\n") ==
-        "plan.toml:11:2: checkpoint: not in this version; remove it");
+  CHECK(later("[checkpoint]\nevery_steps = 200\nasync = true\n") ==
+        "plan.toml:13:1: checkpoint.async: not in this version; remove it");
   CHECK(later("[task]\ntarget = { metric = 'macro_f1', at_least = 0.6 }\n") ==
         "plan.toml:12:1: task.target: not in this version; remove it");
   CHECK(later("[comm]\ntransport = 'nccl'\n") ==
@@ -185,6 +185,27 @@ TEST_CASE("stages are a word or a list") {
   CHECK(message_of(with_line("[layout]\nzero = 2.0")) ==
         "plan.toml:12:1: layout.zero: expected an integer from 0 to 1, such as 1; found the number "
         "2.0");
+}
+
+TEST_CASE("keys of checkpoints") {
+  CHECK(read(small_plan).checkpoint == CheckpointPlan{0, 2, true, true});
+  CHECK(read(with_line("[checkpoint]\nevery_steps = 200\nkeep = 3\nat_end = false\n"
+                       "read_back = false"))
+            .checkpoint == CheckpointPlan{200, 3, false, false});
+  const auto fault = [](const std::string& line) {
+    return message_of(with_line("[checkpoint]\n" + line));
+  };
+  CHECK(fault("every_steps = -1") ==
+        "plan.toml:12:1: checkpoint.every_steps: expected an integer from 0 to 1073741824; found "
+        "-1; nearest legal: checkpoint.every_steps = 0");
+  CHECK(fault("keep = 0") ==
+        "plan.toml:12:1: checkpoint.keep: expected an integer from 1 to 1000; found 0; nearest "
+        "legal: checkpoint.keep = 1");
+  CHECK(fault("at_end = 1") ==
+        "plan.toml:12:1: checkpoint.at_end: expected true or false, such as true; found the "
+        "integer 1");
+  CHECK(fault("evry_steps = 5") ==
+        "plan.toml:12:1: checkpoint.evry_steps: unknown key; did you mean checkpoint.every_steps?");
 }
 
 TEST_CASE("an integer is a number too") {
@@ -311,8 +332,8 @@ TEST_CASE("--set with faults") {
         "string \"two\"");
   CHECK(message_of(small_plan, {"layout.recompute=true"}) ==
         "--set layout.recompute=true: layout.recompute: not in this version; remove it");
-  CHECK(message_of(small_plan, {"checkpoint.keep=2"}) ==
-        "--set checkpoint.keep=2: checkpoint.keep: not in this version; remove it");
+  CHECK(message_of(small_plan, {"checkpoint.async=true"}) ==
+        "--set checkpoint.async=true: checkpoint.async: not in this version; remove it");
   CHECK(message_of(small_plan, {"layout=5"})
             .starts_with("--set layout=5: layout: expected a table with the keys tp, dp,"));
 }

@@ -1,5 +1,6 @@
 // Plans as text: every key out and in again with its bits, and the hash of a plan.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -63,6 +64,7 @@ Plan unusual_plan(bool adamw) {
                  .threads = 4,
                  .order = "dp,pp,tp"};
   plan.comm = {.transport = "mpi", .bucket_bytes = 12345, .timeout_s = 1.0 / 3};
+  plan.checkpoint = {.every_steps = 77, .keep = 5, .at_end = false, .read_back = false};
   return plan;
 }
 
@@ -75,6 +77,7 @@ TEST_CASE("every key goes out and in again with its bits") {
     const std::string text = to_toml(plan);
     INFO(text);
     CHECK(read(text) == plan);
+    CHECK(parse_plan(text, "the checkpoint's plan") == plan);
     const Plan defaults;
     for (const PlanKey& key : plan_keys()) {
       if (!is_used(key, plan) || key.name == "run.steps") continue;
@@ -120,6 +123,7 @@ TEST_CASE("fingerprints") {
                   .threads = 2,
                   .order = "dp,tp,pp"};
   moved.comm = {.transport = "mpi", .bucket_bytes = 1, .timeout_s = 5};
+  moved.checkpoint = {.every_steps = 3, .keep = 1, .at_end = false, .read_back = false};
   moved.name = "other";
   moved.task.path = "/elsewhere";
   CHECK(plan_fingerprint(plan) == plan_fingerprint(moved));
@@ -156,6 +160,87 @@ TEST_CASE("fingerprints") {
              plan_fingerprint(other, FingerprintOf::all)) == !is_used(key, odd));
       const bool decides = key.scope == KeyScope::result && is_used(key, odd);
       CHECK((plan_fingerprint(odd) == plan_fingerprint(other)) == !decides);
+    }
+  }
+}
+
+namespace {
+
+// "key: before > now", with ! where training changes, one a line.
+std::string differences(const Plan& before, const Plan& now) {
+  std::string text;
+  for (const PlanDifference& d : plan_differences(before, now)) {
+    text += d.key + ": " + d.before + " > " + d.now + (d.changes_training ? " !\n" : "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("differences between two plans") {
+  const Plan plan = read(small_plan);
+  CHECK(differences(plan, plan) == "");
+  Plan moved = plan;  // elsewhere, under another name, with other checkpoints
+  moved.name = "other";
+  moved.task.path = "/elsewhere";
+  moved.layout.tp = 4;
+  moved.comm.timeout_s = 5;
+  moved.checkpoint = {.every_steps = 5, .keep = 9, .at_end = false, .read_back = false};
+  CHECK(differences(plan, moved) == "");
+  // Written as text, as a checkpoint holds it, and with other bits of a number.
+  CHECK(differences(read(to_toml(plan)), plan) == "");
+  moved.optimizer.lr = std::nextafter(1e-3, 1.0);
+  moved.batch.global = 256;
+  CHECK(differences(plan, moved) ==
+        "batch.global: 128 > 256 !\noptimizer.lr: 0.001 > 0.0010000000000000002 !\n");
+  CHECK(differences(moved, plan) ==
+        "batch.global: 256 > 128 !\noptimizer.lr: 0.0010000000000000002 > 0.001 !\n");
+  // Keys that only one of them uses.
+  Plan vit = plan;
+  vit.model.kind = "vit";
+  vit.model.heads = 4;
+  CHECK(differences(plan, vit) ==
+        "model.kind: \"mlp\" > \"vit\" !\nmodel.heads:  > 4 !\nmodel.patch:  > 4 !\n");
+  CHECK(differences(vit, plan) ==
+        "model.kind: \"vit\" > \"mlp\" !\nmodel.heads: 4 >  !\nmodel.patch: 4 >  !\n");
+}
+
+TEST_CASE("evaluation never changes training, the length only with the learning rate") {
+  Plan plan = read(small_plan), other = plan;
+  other.eval.every_epochs = 0;
+  CHECK(differences(plan, other) == "eval.every_epochs: 1 > 0\n");
+  other = plan;
+  other.run.steps = 40;
+  CHECK(differences(plan, other) == "run.steps: 20 > 40\n");
+  other.run = {.steps = std::nullopt, .epochs = 2};
+  CHECK(differences(plan, other) == "run.steps: 20 > \nrun.epochs:  > 2\n");
+
+  plan.optimizer.schedule = other.optimizer.schedule = {"cosine", 5, 0.0};
+  CHECK(differences(plan, other) == "run.steps: 20 >  !\nrun.epochs:  > 2 !\n");
+  plan.run.steps = 702;  // 45000 / 128 = 351.6: two epochs, said otherwise
+  CHECK(differences(plan, other) == "run.steps: 702 > \nrun.epochs:  > 2\n");
+  plan.run.steps = 703;
+  CHECK(differences(plan, other) == "run.steps: 703 >  !\nrun.epochs:  > 2 !\n");
+  // A new schedule in a run of another length: both count.
+  other.optimizer.schedule = {};
+  const std::string both = differences(plan, other);
+  CHECK(both.find("optimizer.schedule.kind: \"cosine\" > \"constant\" !\n") != std::string::npos);
+  CHECK(both.find("run.steps: 703 >  !\n") != std::string::npos);
+}
+
+TEST_CASE("plans differ where their fingerprints do, key by key") {
+  for (const bool adamw : {true, false}) {
+    const Plan plan = unusual_plan(adamw);
+    for (const PlanKey& key : plan_keys()) {
+      Plan other = plan;
+      if (const auto* count = std::get_if<index_t& (*)(Plan&)>(&key.field)) (*count)(other) += 1;
+      if (const auto* number = std::get_if<double& (*)(Plan&)>(&key.field)) (*number)(other) /= 2;
+      if (const auto* flag = std::get_if<bool& (*)(Plan&)>(&key.field)) (*flag)(other) ^= true;
+      const bool same = plan_fingerprint(plan) == plan_fingerprint(other);
+      const std::vector<PlanDifference> found = plan_differences(plan, other);
+      INFO(key.name);
+      CHECK(found.empty() == same);
+      if (!same) CHECK((found.size() == 1 && found[0].key == key.name));
     }
   }
 }

@@ -24,6 +24,32 @@ TEST_CASE("arithmetic of steps") {
   CHECK(plan.steps_per_epoch() == 1);
 }
 
+TEST_CASE("checkpoints of a run") {
+  Plan plan = sample_plan();  // 20 steps
+  CHECK(plan.num_checkpoints() == 1);
+  const auto steps_of = [&] {
+    std::vector<index_t> steps;
+    for (index_t done = 0; done <= 20; ++done) {
+      if (plan.is_checkpoint_due(done)) steps.push_back(done);
+    }
+    CHECK(std::ssize(steps) == plan.num_checkpoints());
+    return steps;
+  };
+  CHECK(steps_of() == std::vector<index_t>{20});
+  plan.checkpoint.every_steps = 8;
+  CHECK(steps_of() == std::vector<index_t>{8, 16, 20});
+  plan.checkpoint.at_end = false;
+  CHECK(steps_of() == std::vector<index_t>{8, 16});
+  plan.checkpoint.every_steps = 21;
+  CHECK(steps_of().empty());
+  plan.checkpoint.every_steps = 0;
+  CHECK(steps_of().empty());
+  for (const bool at_end : {false, true}) {  // the last step is one of both kinds, and has one
+    plan.checkpoint = {.every_steps = 10, .at_end = at_end};
+    CHECK(steps_of() == std::vector<index_t>{10, 20});
+  }
+}
+
 TEST_CASE("ranks are laid out with the first axis of the order fastest") {
   Plan plan = sample_plan();
   plan.layout.tp = 2;

@@ -119,6 +119,15 @@ TEST_CASE("values of the layout out of range") {
       {[](Plan& p) { p.layout.threads = 0; },
        "layout.threads: expected an integer from 1 to 1024; found 0; nearest legal: layout.threads "
        "= 1"},
+      {[](Plan& p) { p.checkpoint.every_steps = -200; },
+       "checkpoint.every_steps: expected an integer from 0 to 1073741824; found -200; nearest "
+       "legal: checkpoint.every_steps = 0"},
+      {[](Plan& p) { p.checkpoint.keep = 0; },
+       "checkpoint.keep: expected an integer from 1 to 1000; found 0; nearest legal: "
+       "checkpoint.keep = 1"},
+      {[](Plan& p) { p.checkpoint.keep = 1001; },
+       "checkpoint.keep: expected an integer from 1 to 1000; found 1001; nearest legal: "
+       "checkpoint.keep = 1000"},
       {[](Plan& p) { p.layout.order = "tp"; },
        "layout.order: expected \"tp,dp,pp\", \"tp,pp,dp\", \"dp,tp,pp\", \"dp,pp,tp\", "
        "\"pp,tp,dp\" or \"pp,dp,tp\"; found \"tp\"; nearest legal: layout.order = \"tp,dp,pp\""},
