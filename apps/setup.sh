@@ -12,7 +12,8 @@ set -euo pipefail
 
 cache=${WEFT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft}
 packages=(g++ cmake ninja-build pkg-config libopenmpi-dev openmpi-bin libucx-dev libblis-serial-dev
-  libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev catch2 xz-utils)
+  libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev
+  libhdf5-dev hdf5-tools catch2 xz-utils)
 source_packages=(dpkg-dev ca-certificates)
 
 say() { printf 'setup: %s\n' "$*" >&2; }

@@ -35,6 +35,12 @@ if(WEFT_UCX)
   find_package(ucx REQUIRED CONFIG)
 endif()
 
+if(WEFT_HDF5)
+  # The serial library does; a parallel one is used as a serial one. CMake looks at it with a C program.
+  enable_language(C)
+  find_package(HDF5 REQUIRED COMPONENTS C)
+endif()
+
 if(WEFT_TESTS AND NOT WEFT_CUDA)
   find_package(Catch2 REQUIRED)
 endif()

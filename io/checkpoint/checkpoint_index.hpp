@@ -1,5 +1,5 @@
-// What is where in a checkpoint: its tensors, the pieces that make them up, the files, the blocks by
-// which every byte is checked; and the run's place in training. index.h5 holds it (FORMAT.md).
+// What is where in a checkpoint: its tensors, the pieces that make them up, the files, the blocks
+// by which every byte is checked; and the run's place in training. index.h5 holds it (FORMAT.md).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct TensorRecord {
   std::string name;  // "block.0.q.weight"
   std::string kind;  // "value", "exp_avg"
   std::string dtype = "f32";
-  Shape global;
+  Shape global = {};
   std::uint64_t fingerprint = 0;  // core/fingerprint.hpp, of the whole tensor
   friend bool operator==(const TensorRecord&, const TensorRecord&) = default;
 };
@@ -36,7 +36,7 @@ std::uint64_t block_checksum(const void* bytes, std::size_t size);
 struct PieceRecord {
   index_t tensor = 0;
   index_t file = 0;
-  Box box;
+  Box box = {};
   index_t first_block = 0;  // in CheckpointIndex::blocks
   friend bool operator==(const PieceRecord&, const PieceRecord&) = default;
 };
@@ -44,7 +44,7 @@ struct PieceRecord {
 struct FileRecord {
   std::string name;  // "shard-00003.h5"
   std::uint64_t num_bytes = 0;
-  Range blocks;  // in CheckpointIndex::blocks
+  Range blocks = {};  // in CheckpointIndex::blocks
   friend bool operator==(const FileRecord&, const FileRecord&) = default;
 };
 

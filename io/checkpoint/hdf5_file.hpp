@@ -36,12 +36,14 @@ struct FileLayout {
     std::string bytes;
   };
   std::uint64_t num_bytes = 0;
-  std::vector<std::uint64_t> offsets;  // of each dataset, as asked for; multiples of 4096 from 64 KiB on
-  std::vector<Metadata> metadata;      // all that is no dataset's, in increasing order of offset
+  // Of each dataset, in the order asked for; multiples of 4096 for those of 64 KiB and more.
+  std::vector<std::uint64_t> offsets;
+  // All that is no dataset's, by increasing offset: together they cover [0, num_bytes) once.
+  std::vector<Metadata> metadata;
 };
 
-// Lays out a file with these datasets (unique paths). Nothing is written. Offsets need not be in the
-// order of `datasets`; no two extents overlap.
+// Lays out a file with these datasets (unique paths). Nothing is written. Offsets need not be in
+// the order of `datasets`; no two extents overlap.
 FileLayout lay_out(const std::vector<Dataset>& datasets, const std::vector<Attribute>& root);
 
 // A small file as bytes: columns of numbers, and texts.
