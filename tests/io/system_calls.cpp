@@ -30,6 +30,8 @@ int fault_of(Call call) {
   const int number = num_calls_so_far++;
   if (number < first_call || number >= end_call) return 0;
   if (reason_of_fault == SystemFault::die) ::_exit(SystemFault::exit_status);
+  if (reason_of_fault == SystemFault::half_then_eio)
+    return number == first_call ? SystemFault::half : EIO;
   return reason_of_fault;
 }
 

@@ -26,6 +26,7 @@ class SystemFault {
  public:
   static constexpr int half = -1;  // as `reason`: reads or writes the half (at least a byte)
   static constexpr int die = -2;   // ends the process before the call
+  static constexpr int half_then_eio = -3;  // the first one the half, those after it EIO
 
   SystemFault(Call call, int reason, int first = 0, int count = 1);
   ~SystemFault();
