@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -41,17 +43,22 @@ std::string temporary_name(const std::string& path) {
   return fmt::format("{}.tmp-{}", path, ::getpid());
 }
 
-// A rename is on the disk only when its folder is.
-void sync_folder(const std::string& path) {
+std::string parent_of(const std::string& path) {
   const std::string parent = fs::path(path).parent_path().string();
-  const std::string folder = parent.empty() ? "." : parent;
+  return parent.empty() ? "." : parent;
+}
+
+// 0, or the system's reason.
+int try_sync_folder(const std::string& folder) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) fail("open", folder, errno);
+  if (fd < 0) return errno;
   const int reason = ::fsync(fd) == 0 ? 0 : errno;
   ::close(fd);
   // Some network file systems cannot sync a folder; they say so with EINVAL.
-  if (reason != 0 && reason != EINVAL) fail("sync", folder, reason);
+  return reason == EINVAL ? 0 : reason;
 }
+
+bool is_aligned(std::uint64_t value) { return value % DirectFile::alignment == 0; }
 
 }  // namespace
 
@@ -102,7 +109,8 @@ void AtomicFile::commit() {
   file_.close();
   if (std::rename(file_.path().c_str(), path_.c_str()) != 0) fail("rename a file to", path_, errno);
   committed_ = true;
-  sync_folder(path_);
+  // A rename is on the disk only when its folder is.
+  sync_folder(parent_of(path_));
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
@@ -111,10 +119,108 @@ void write_file(const std::string& path, std::string_view bytes) {
   file.commit();
 }
 
+DirectFile::DirectFile(std::string path)
+    : path_(std::move(path)), fd_(open_for_writing(path_, OutputFile::Mode::create)) {
+  // Asked for afterwards: open() with O_DIRECT makes the file and then refuses it where the file
+  // system cannot, and a new file that is in the way is not told from another one's.
+  const int flags = ::fcntl(fd_, F_GETFL);
+  is_direct_ = flags >= 0 && ::fcntl(fd_, F_SETFL, flags | O_DIRECT) == 0;
+}
+
+DirectFile::~DirectFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void DirectFile::leave_direct() {
+  const int flags = ::fcntl(fd_, F_GETFL);
+  if (flags < 0 || ::fcntl(fd_, F_SETFL, flags & ~O_DIRECT) != 0)
+    fail("change the way of writing to", path_, errno);
+  is_direct_ = false;
+}
+
+void DirectFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    std::size_t size = bytes.size();
+    if (is_direct_) {
+      size -= size % alignment;  // the rest follows through the cache
+      const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+      if (size == 0 || !is_aligned(offset) || !is_aligned(address)) {
+        leave_direct();
+        continue;
+      }
+    }
+    const ssize_t written = ::pwrite(fd_, bytes.data(), size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EINVAL && is_direct_) {
+      leave_direct();
+      continue;
+    }
+    if (written < 0) fail("write to", path_, errno);
+    // Nothing written without a reason: the system owes an error, and a loop would never end.
+    if (written == 0) fail("write to", path_, EIO);
+    offset += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void DirectFile::sync() {
+  // Never a second time: after a fault the system may have dropped what it could not write, and
+  // would then report success.
+  if (::fsync(fd_) != 0) fail("sync", path_, errno);
+}
+
+void DirectFile::close() {
+  // Network file systems report a full disk only here.
+  if (::close(std::exchange(fd_, -1)) != 0) fail("close", path_, errno);
+}
+
 void make_folder(const std::string& path) {
+  std::vector<std::string> parents_of_new;
   std::error_code status;
+  for (fs::path at = path; !at.empty() && !fs::exists(at, status); at = at.parent_path())
+    parents_of_new.push_back(parent_of(at.string()));
   fs::create_directories(path, status);
   if (status) fail("create the folder", path, status.value());
+  for (const std::string& parent : parents_of_new) {
+    const int reason = try_sync_folder(parent);
+    // One may be allowed to write to a folder and not to read it, which syncing needs.
+    if (reason != 0 && reason != EACCES) fail("sync", parent, reason);
+  }
+}
+
+void make_new_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) != 0) fail("create the folder", path, errno);
+}
+
+void sync_folder(const std::string& folder) {
+  const int reason = try_sync_folder(folder);
+  if (reason != 0) fail("sync", folder, reason);
+}
+
+void rename_path(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) == 0) return;
+  const int reason = errno;
+  fail(fmt::format("rename {} to", from).c_str(), to, reason);
+}
+
+void remove_tree(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return;
+    fail("look at", path, errno);
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail("remove", path, errno);
+    return;
+  }
+  // Names first: what a folder lists while it changes is the file system's choice.
+  std::vector<std::string> inner;
+  std::error_code reason;
+  for (fs::directory_iterator at(path, reason), end; !reason && at != end; at.increment(reason))
+    inner.push_back(at->path().string());
+  if (reason) fail("list", path, reason.value());
+  for (const std::string& entry : inner) remove_tree(entry);
+  if (::rmdir(path.c_str()) != 0 && errno != ENOENT) fail("remove the folder", path, errno);
 }
 
 }  // namespace weft

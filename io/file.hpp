@@ -3,6 +3,8 @@
 // is never silent; a test of such faults needs to look nowhere else.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,7 +57,43 @@ class AtomicFile {
 
 void write_file(const std::string& path, std::string_view bytes);
 
-// With its parents; an existing one is fine.
+// A new file that is written in large pieces at places of its own. Goes past the page cache
+// (O_DIRECT) as long as the file system and the pieces allow it: a piece whose address, size or
+// place is no multiple of `alignment`, or one that the system refuses for that, goes through the
+// cache, and so does all that follows it.
+class DirectFile {
+ public:
+  static constexpr std::size_t alignment = 4096;
+
+  explicit DirectFile(std::string path);  // which must not exist
+  ~DirectFile();  // closes; a fault on the way is lost, so call close() where it matters
+  DirectFile(const DirectFile&) = delete;
+  DirectFile& operator=(const DirectFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  bool is_direct() const { return is_direct_; }
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+  void sync();  // to the disk
+  void close();
+
+ private:
+  void leave_direct();
+
+  std::string path_;
+  int fd_ = -1;
+  bool is_direct_ = false;
+};
+
+// With its parents; an existing one is fine. Those that are new are on the disk at the return.
 void make_folder(const std::string& path);
+// One that must not exist, in a parent that does.
+void make_new_folder(const std::string& path);
+// Names that were made, changed or removed in `folder` are on the disk at the return.
+void sync_folder(const std::string& folder);
+// A folder or a file; a folder with something in it is never overwritten.
+void rename_path(const std::string& from, const std::string& to);
+// A file, or a folder with all that is in it, file by file; links are not followed. One that is not
+// there is fine.
+void remove_tree(const std::string& path);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Large files, fast: written once from front to back, and read by listed extents, each by a thread of
-// its own that works while the caller computes. Linux; the threads never call Kokkos.
+// Large files, fast: written once from front to back, and read by listed extents, each by a thread
+// of its own that works while the caller computes. Linux; the threads never call Kokkos.
 #pragma once
 
 #include <cstddef>

@@ -6,8 +6,21 @@
 //   .staging-<step>-<id>/       a save under way
 //   step-000000200/             committed by one rename of its staging folder
 //   .trash-<step>-<id>/         one being deleted
+//
+// A kill or a power cut may come between any two lines; in brackets what it leaves.
+//
+//   save:    make .staging [nothing that counts]; all files written and synced by their writers
+//            [staging, swept]; sync .staging: their names are on the disk; with `replaces` rename
+//            the invalid step-N to .trash [no step-N: no valid one was lost]; rename .staging to
+//            step-N [killed: step-N is there, whole; power cut: it is there whole or .staging is];
+//            sync the parent [step-N]; delete .trash [leftovers, swept]
+//   delete:  rename step-N to .trash [it is there whole under the one or the other name]; sync the
+//            parent: after a power cut the name cannot come back with files missing; unlink file by
+//            file, rmdir [leftovers, swept]
+//   sweep:   unlink and rmdir what has no name that counts [less leftovers]
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -38,11 +51,19 @@ class Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
+  // Not empty: what a second writer would not notice, and why; to be shown. The file system has no
+  // locks, so that nothing is protected, or it did not take the holder's name.
+  const std::string& warning() const { return warning_; }
+
  private:
+  void write_name(const std::string& path);
+
   int fd_ = -1;
+  std::string warning_;
 };
 
 // Removes what savers and deleters that are no more have left. Only for the holder of the lease.
+// Throws Error(failed).
 void sweep(const std::string& folder);
 
 // A staging folder. Dropped with all that is in it unless committed.
@@ -56,8 +77,9 @@ class Staging {
   static std::string path_of(const std::string& folder, index_t step, const std::string& id);
   const std::string& path() const { return path_; }
   // Syncs the staging folder, renames it to the step's folder, syncs the parent: from then on the
-  // checkpoint is there, also after a power cut. An invalid folder that has the step's name is moved
-  // to the trash first (`replaces`). Throws Error(failed).
+  // checkpoint is there, also after a power cut. An invalid folder that has the step's name is
+  // moved to the trash first (`replaces`); without, it is a fault. Throws Error(failed); where only
+  // the last sync failed, the checkpoint is there for now, whole.
   void commit(bool replaces);
 
  private:
@@ -68,10 +90,10 @@ class Staging {
   bool is_committed_ = false;
 };
 
-// Deletes a checkpoint: out of its name by one rename, then file by file.
+// Deletes a checkpoint: out of its name by one rename, then file by file. Throws Error(failed).
 void remove_checkpoint(const std::string& folder, const CheckpointPlace& place);
 
-// Bytes that are free for this user where `folder` is.
+// Bytes that are free for this user where `folder` is. Throws Error(failed).
 std::uint64_t free_bytes(const std::string& folder);
 
 }  // namespace weft
