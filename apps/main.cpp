@@ -15,6 +15,7 @@
 #include "apps/agreement.hpp"
 #include "apps/bench_gemm_command.hpp"
 #include "apps/check_command.hpp"
+#include "apps/ckpt_command.hpp"
 #include "apps/data_command.hpp"
 #include "apps/layouts_command.hpp"
 #include "apps/train_command.hpp"
@@ -43,8 +44,10 @@ constexpr const char* first_steps =
 struct CommandLine {
   RunInputs inputs;
   TrainOptions train;
+  ResumeOptions resume;
   LayoutsOptions layouts;
   DataMakeOptions make;
+  CkptOptions ckpt;
   std::string info_folder;
   std::optional<index_t> num_ranks;
   bool json = false;
@@ -69,8 +72,18 @@ void add_train(CLI::App& app, CommandLine& line) {
   CLI::App* train = app.add_subcommand("train", "run the job; started by mpirun or srun, or alone");
   add_plan_arguments(*train, line);
   add_data_argument(*train, line);
-  train->add_option("--run", line.train.run_folder,
-                    "run folder (default runs/<plan>-<time>); must not hold a run");
+  train->add_option(
+      "--run", line.train.run_folder,
+      "run folder (default runs/<plan>-<time>); must not hold a run, unless --resume");
+  train
+      ->add_option("--resume", line.resume.from,
+                   "go on from a checkpoint of the run folder: auto (the newest valid one, or the "
+                   "beginning), or a step")
+      ->type_name("auto|STEP");
+  train->add_flag("--strict", line.resume.strict,
+                  "with --resume auto: stop at a damaged checkpoint, instead of an older one");
+  train->add_flag("--allow-plan-change", line.resume.allow_plan_change,
+                  "with --resume: go on although the plan is not the one that was saved");
 }
 
 void add_layouts(CLI::App& app, CommandLine& line) {
@@ -96,6 +109,33 @@ void add_layouts(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
 }
 
+void add_ckpt(CLI::App& app, CommandLine& line) {
+  CLI::App* ckpt = app.add_subcommand("ckpt", "look at checkpoints");
+  ckpt->require_subcommand(1);
+  const auto add = [&](const char* name, const char* what, const char* path) {
+    CLI::App* command = ckpt->add_subcommand(name, what);
+    command->add_option("PATH", line.ckpt.path, path)->required();
+    command->add_flag("--json", line.ckpt.json,
+                      "one JSON object on the last line of standard output");
+    return command;
+  };
+  add("ls", "the checkpoints of a run, newest first", "a run folder");
+  add("inspect", "what a checkpoint is: run, plan, tensors", "a checkpoint (step-*)")
+      ->add_option("--tensor", line.ckpt.tensor, "where the pieces of this tensor lie");
+  add("verify", "read every byte; exit code 5 where one is altered", "a checkpoint (step-*)");
+  add("diff", "two checkpoints, tensor by tensor; exit code 0 where they are equal, else 1",
+      "a checkpoint (step-*)")
+      ->add_option("OTHER", line.ckpt.other, "another one")
+      ->required();
+}
+
+int run_ckpt(const CLI::App& ckpt, const CkptOptions& options) {
+  if (ckpt.got_subcommand("ls")) return ckpt_ls(options, std::cerr, std::cout);
+  if (ckpt.got_subcommand("inspect")) return ckpt_inspect(options, std::cerr, std::cout);
+  if (ckpt.got_subcommand("verify")) return ckpt_verify(options, std::cerr, std::cout);
+  return ckpt_diff(options, std::cerr, std::cout);
+}
+
 int run_command(const CLI::App& app, const CommandLine& line, Session& session) {
   if (app.got_subcommand("layouts")) {
     LayoutsOptions options = line.layouts;
@@ -106,6 +146,9 @@ int run_command(const CLI::App& app, const CommandLine& line, Session& session) 
   TrainOptions options = line.train;
   options.inputs = line.inputs;
   options.json = line.json;
+  if (!line.resume.from.empty()) options.resume = line.resume;
+  require(options.resume || !(line.resume.strict || line.resume.allow_plan_change), ExitCode::usage,
+          "--strict and --allow-plan-change say how to resume: give --resume auto, too");
   return train(options, session, std::cerr, std::cout);
 }
 
@@ -152,6 +195,7 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
     return bench_gemm(load_plan(line.inputs.plan_path, line.inputs.overrides), line.json, std::cerr,
                       std::cout);
   }
+  if (app.got_subcommand("ckpt")) return run_ckpt(*app.get_subcommand("ckpt"), line.ckpt);
   const CLI::App* data = app.get_subcommand("data");
   if (data->got_subcommand("make")) {
     DataMakeOptions options = line.make;
@@ -180,6 +224,7 @@ int main(int argc, char** argv) {
 
   add_train(app, line);
   add_layouts(app, line);
+  add_ckpt(app, line);
 
   CLI::App* bench = app.add_subcommand("bench", "measure the machine");
   bench->require_subcommand(1);

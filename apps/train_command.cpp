@@ -13,6 +13,7 @@
 #include "apps/agreement.hpp"
 #include "apps/layout_json.hpp"
 #include "apps/progress_line.hpp"
+#include "apps/run_checkpoints.hpp"
 #include "apps/step_statistics.hpp"
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
@@ -50,23 +51,45 @@ class TrainJob {
     plan_ = start_.read_plan(options_.inputs, session_.size());
     transport_ = start_.open_transport(plan_);
     data_ = start_.open_data(options_.inputs, plan_);
-    agree(start_.world(), "run folder", [&] { make_run_folder(); });
+    agree(start_.world(), "run folder", [&] { open_run_folder(); });
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
-    Trainer trainer(plan_, *data_.images, data_.split, *transport_);
+    Trainer trainer(plan_, *data_.images, data_.split, *transport_,
+                    options_.resume ? Trainer::Start::restored : Trainer::Start::at_first_step);
     if (is_first()) say_start(trainer);
+    checkpoints_ =
+        std::make_unique<RunCheckpoints>(start_.world(), plan_, data_, run_folder_, text_);
+    if (options_.resume) {
+      first_step_ = checkpoints_->restore(trainer, *options_.resume);
+      agree(start_.world(), "run log", [&] { reopen_run_log(); });
+    }
     train(trainer);
-    return 0;
+    return finish(trainer);
   }
 
  private:
   bool is_first() const { return session_.rank() == 0; }
 
-  void make_run_folder() {
+  // Rank 0: nothing of a run that is there already is changed here.
+  void open_run_folder() {
+    require(!options_.resume || !options_.run_folder.empty(), ExitCode::usage,
+            "--resume: which run? Name its folder with --run");
+    RunCheckpoints::check_build(plan_, options_.resume.has_value());
     if (!is_first()) return;
-    const std::string folder =
+    run_folder_ =
         options_.run_folder.empty() ? default_run_folder(plan_.name) : options_.run_folder;
-    log_ = std::make_unique<RunLog>(folder, to_toml(plan_));
+    if (!options_.resume) {
+      log_ = std::make_unique<RunLog>(run_folder_, to_toml(plan_));
+      log_->write_split(split_record(data_.split));
+    }
+    lease_ = RunCheckpoints::take_lease(plan_, run_folder_, text_);
+  }
+
+  void reopen_run_log() {
+    if (!is_first()) return;
+    log_ = std::make_unique<RunLog>(RunLog::resume(run_folder_, to_toml(plan_), first_step_));
     log_->write_split(split_record(data_.split));
+    log_->add_event(
+        Json{{"resumed_from_step", first_step_}, {"layout", layout_json(plan_)}}.dump());
   }
 
   void say_start(Trainer& trainer) {
@@ -75,19 +98,19 @@ class TrainJob {
         plan_.name, session_.size(), plan_.layout.tp, plan_.layout.dp, plan_.layout.pp,
         transport_->name(), trainer.context().device.text(), trainer.num_steps(),
         plan_.batch.global);
-    text_ << fmt::format("run folder {}, data {}\n", log_->folder(), data_.images->folder())
+    text_ << fmt::format("run folder {}, data {}\n", run_folder_, data_.images->folder())
           << std::flush;
   }
 
   void train(Trainer& trainer) {
     const Trace& trace = trainer.context().trace;
     const index_t last = trainer.num_steps() - 1;
-    for (index_t step = 0; step <= last; ++step) {
+    for (index_t step = first_step_; step <= last; ++step) {
       const std::int64_t begin_ns = trace.now_ns();
       const std::int64_t wait_ns = trace.own_ns(Activity::data_wait);
       const StepResult result = trainer.step();
       const double step_ms = ms_since(begin_ns, trace);
-      if (step == 0) first_step_ms_ = ms_since(0, trace);
+      if (step == first_step_) first_step_ms_ = ms_since(0, trace);
       times_.add(step_ms, static_cast<double>(result.num_real));
       if (is_first()) {
         const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
@@ -103,10 +126,19 @@ class TrainJob {
                         .more = {{"accuracy", result.accuracy}}});
         progress_.show([&] { return progress_text(result, trainer); });
       }
-      last_result_ = result;
       maybe_evaluate(trainer, step, step == last);
+      maybe_save(trainer);
     }
-    finish(trainer);
+    // A run that was complete when it was resumed.
+    if (first_step_ > last) maybe_evaluate(trainer, last, true);
+  }
+
+  void maybe_save(Trainer& trainer) {
+    if (!checkpoints_->is_due(trainer.steps_done())) return;
+    // A checkpoint's steps are in the log wherever the checkpoint is.
+    if (is_first()) log_->sync();
+    const SaveResult saved = checkpoints_->save(trainer);
+    if (is_first()) progress_.keep(checkpoints_->describe(saved));
   }
 
   std::string progress_text(const StepResult& result, const Trainer& trainer) const {
@@ -139,18 +171,23 @@ class TrainJob {
                                evaluation_.samples));
   }
 
-  void finish(Trainer& trainer) {
+  int finish(Trainer& trainer) {
     const Hash128 state = trainer.state_hash();
     const RankFigures mine{trainer.context().arena.peak().total,
                            static_cast<std::uint64_t>(trainer.parameters().held_elements()),
                            trainer.bytes_sent()};
     const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
     const std::vector<std::string> all = start_.world().all_gather_strings("summary", bytes);
-    if (!is_first()) return;
-    const Json summary = summary_of(trainer, state, all);
-    log_->write_summary(summary.dump(2));
-    say_summary(summary);
-    if (options_.json) out_ << summary.dump() << std::endl;
+    if (is_first()) {
+      const Json summary = summary_of(trainer, state, all);
+      log_->write_summary(summary.dump(2));
+      say_summary(summary);
+      if (options_.json) out_ << summary.dump() << std::endl;
+    }
+    // The run is done, but its last state is nowhere: its user must know.
+    if (!checkpoints_->last_save_failed()) return 0;
+    if (is_first()) text_ << "weft: the last checkpoint could not be saved (see above)\n";
+    return static_cast<int>(ExitCode::failed);
   }
 
   Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<std::string>& figures) {
@@ -182,13 +219,14 @@ class TrainJob {
         {"state_hash", state.text()},
         {"loss_hash", trainer.loss_hash().text()},
         {"plan_hash", plan_fingerprint(plan_)},
-        {"steps", trainer.num_steps()},
-        {"final_loss", last_result_.loss},
+        {"steps", trainer.steps_done()},
+        {"resumed_from_step", first_step_},
+        {"final_loss", trainer.last_loss()},
         {"step_ms", {{"median", times_.median_ms()}, {"p95", times_.p95_ms()}}},
         {"samples_per_s", times_.samples_per_second()},
         {"peak_bytes", peak},
         {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
-        {"comm_bytes_per_step", sent / static_cast<std::uint64_t>(trainer.num_steps())},
+        {"comm_bytes_per_step", sent / steps_here(trainer)},
         {"layout", layout_json(plan_)},
         {"metrics",
          {{"validation_loss", evaluation_.loss}, {"validation_accuracy", evaluation_.accuracy}}},
@@ -197,7 +235,13 @@ class TrainJob {
          {{"peak_phase", name_of(own_peak.phase)}, {"peak_bytes_by_kind", kinds}, {"ms", account}}},
         {"start_ms", first_step_ms_},
         {"evaluation_ms", evaluation_ms_},
+        {"checkpoints", checkpoints_->json()},
         {"fingerprint", trainer.fingerprint()}};
+  }
+
+  // Steps of this process, at least one.
+  std::uint64_t steps_here(const Trainer& trainer) const {
+    return static_cast<std::uint64_t>(std::max<index_t>(1, trainer.steps_done() - first_step_));
   }
 
   void say_summary(const Json& summary) {
@@ -207,9 +251,9 @@ class TrainJob {
                  "largest rank\n"
                  "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
                  "  state_hash {}\n  loss_hash  {}\n  {}\n",
-                 summary["steps"].get<index_t>(), last_result_.loss, evaluation_.accuracy,
-                 times_.median_ms(), times_.p95_ms(), times_.samples_per_second(),
-                 summary["peak_bytes"].get<double>() / (1 << 20),
+                 summary["steps"].get<index_t>(), summary["final_loss"].get<double>(),
+                 evaluation_.accuracy, times_.median_ms(), times_.p95_ms(),
+                 times_.samples_per_second(), summary["peak_bytes"].get<double>() / (1 << 20),
                  summary["parameters_per_rank"]["min"].get<index_t>(),
                  summary["parameters_per_rank"]["max"].get<index_t>(),
                  summary["comm_bytes_per_step"].get<double>() / (1 << 20),
@@ -227,9 +271,12 @@ class TrainJob {
   Plan plan_;
   std::unique_ptr<Transport> transport_;
   TrainingData data_;
-  std::unique_ptr<RunLog> log_;  // rank 0 only
+  std::string run_folder_;  // rank 0 only, as the following two
+  std::unique_ptr<Lease> lease_;
+  std::unique_ptr<RunLog> log_;
+  std::unique_ptr<RunCheckpoints> checkpoints_;
+  index_t first_step_ = 0;  // steps done when this process began
   StepStatistics times_;
-  StepResult last_result_;
   Evaluation evaluation_;
   double evaluation_ms_ = 0.0;
   double first_step_ms_ = 0.0;

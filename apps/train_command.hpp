@@ -1,10 +1,12 @@
-// `weft train`: the job. Reads the plan, opens the data, makes the run folder, trains, and ends
-// with a summary.
+// `weft train`: the job. Reads the plan, opens the data, makes or reopens the run folder, trains,
+// saves checkpoints, and ends with a summary.
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 
+#include "apps/resume.hpp"
 #include "apps/run_start.hpp"
 #include "parallel/comm/session.hpp"
 
@@ -12,7 +14,8 @@ namespace weft {
 
 struct TrainOptions {
   RunInputs inputs;
-  std::string run_folder;  // empty: runs/<plan name>-<time>
+  std::string run_folder;               // empty: runs/<plan name>-<time>
+  std::optional<ResumeOptions> resume;  // --resume
   bool json = false;
 };
 

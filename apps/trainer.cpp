@@ -10,14 +10,18 @@
 #include "apps/assemble.hpp"
 #include "core/numerics_check.hpp"
 #include "core/reduce_tree.hpp"
+#include "io/checkpoint/shard_writer.hpp"
 #include "parallel/data/run_hash.hpp"
 #include "parallel/pipeline/generators.hpp"
 #include "parallel/pipeline/lower.hpp"
 
 namespace weft {
 
-Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport)
+Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport,
+                 Start start)
     : plan_(plan),
+      data_(data),
+      split_(split),
       context_(static_cast<int>(plan.layout.threads), numerics_of(plan)),
       mesh_(transport, &context_.trace, mesh_axes(plan), plan.layout.order, wait_options(plan)),
       tp_(mesh_.axis("tp"), plan.num_pieces(), order_of_sums(plan), token_blocks_of(plan)),
@@ -27,12 +31,7 @@ Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Tran
   const Trace::Span span(&context_.trace, Activity::start_up, "trainer.start_up");
   context_.numerics.token_blocks = tp_.owned_token_blocks();
   // The loader's thread reads while the model is built.
-  LoaderOptions reading = loader_options(plan_, mesh_.rank("dp"));
-  reading.end_step = plan_.num_steps();
-  reading.with_pixels = mesh_.rank("pp") == 0;
-  loader_ = std::make_unique<Loader>(
-      data, Sampler(split.train, plan_.batch.global, plan_.batch.last, plan_.numerics.seed),
-      reading);
+  if (start == Start::at_first_step) start_loader();
   model_ = std::make_unique<StageModel>(make_model(plan_, mesh_.rank("pp"), parameters_, tp_));
   parameters_.allocate(context_);
   grad_sync_ = std::make_unique<GradSync>(context_, parameters_, mesh_.axis("tp"), mesh_.axis("dp"),
@@ -46,6 +45,35 @@ Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Tran
                                                training_schedule(plan_, mesh_.rank("dp")),
                                                model_->boundary_shape(plan_.batch.micro));
   check_machine();
+}
+
+void Trainer::start_loader() {
+  LoaderOptions reading = loader_options(plan_, mesh_.rank("dp"));
+  reading.first_step = step_;
+  reading.end_step = plan_.num_steps();
+  reading.with_pixels = mesh_.rank("pp") == 0;
+  loader_ = std::make_unique<Loader>(
+      data_, Sampler(split_.train, plan_.batch.global, plan_.batch.last, plan_.numerics.seed),
+      reading);
+}
+
+FlatRanges Trainer::share_to_write() {
+  const int tp = mesh_.rank("tp"), tp_size = mesh_.size("tp");
+  if (plan_.layout.zero > 0)
+    return weft::share_to_write(parameters_, tp, tp_size, grad_sync_->owned());
+  return weft::share_to_write(parameters_, tp, tp_size, mesh_.rank("dp"), mesh_.size("dp"));
+}
+
+RunProgress Trainer::progress() const {
+  return {.step = step_,
+          .epoch = step_ == 0 ? 0 : (step_ - 1) / plan_.steps_per_epoch(),
+          .losses = losses_};
+}
+
+void Trainer::start_at(RunProgress progress) {
+  step_ = progress.step;
+  losses_ = std::move(progress.losses);
+  start_loader();
 }
 
 void Trainer::check_machine() {

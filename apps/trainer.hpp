@@ -9,10 +9,13 @@
 
 #include "apps/microbatch_work.hpp"
 #include "core/context.hpp"
+#include "core/flat_ranges.hpp"
 #include "core/hash.hpp"
 #include "core/learning_rate.hpp"
 #include "core/optimizer.hpp"
 #include "io/batch_reader.hpp"
+#include "io/checkpoint/checkpoint_index.hpp"
+#include "io/checkpoint/local_state.hpp"
 #include "io/cifar10.hpp"
 #include "io/loader.hpp"
 #include "io/split.hpp"
@@ -44,10 +47,23 @@ struct Evaluation {
 
 class Trainer {
  public:
+  // `restored`: start_at() will say where; until then there is no step.
+  enum class Start { at_first_step, restored };
+
   // Collective over the run. `plan` is valid for transport.size() ranks; `data` and `split` must
   // outlive the trainer. Throws AgreedError where the ranks' machines or libraries differ (exact
   // mode).
-  Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport);
+  Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport,
+          Start start = Start::at_first_step);
+
+  // What a checkpoint has of this rank: memory to save from or to load into, the part of it that is
+  // this rank's to write, and the place in training. Between steps.
+  LocalState state() const { return local_state(parameters_, *optimizer_); }
+  FlatRanges share_to_write();
+  RunProgress progress() const;
+  // After the state was loaded: the next step is the one after progress.step. Nothing is drawn or
+  // read in between.
+  void start_at(RunProgress progress);
 
   // Collective. The next step: data, forward, backward, reduction, update. Throws AgreedError
   // before the update where loss or gradient norm is not finite.
@@ -67,6 +83,8 @@ class Trainer {
   std::uint64_t bytes_sent();
 
   index_t num_steps() const { return plan_.num_steps(); }
+  index_t steps_done() const { return step_; }
+  double last_loss() const { return losses_.empty() ? 0.0 : losses_.back(); }
   index_t steps_per_epoch() const { return plan_.steps_per_epoch(); }
   const Plan& plan() const { return plan_; }
   Context& context() { return context_; }
@@ -81,10 +99,13 @@ class Trainer {
   LossSums sum_over_leaves(const std::vector<LossSums>& mine, index_t num_leaves);
   // Gradients to their sum, norm, optimizer, values to all.
   void update(StepResult& result);
+  void start_loader();
   void check_machine();
   void check_finite(const StepResult& result) const;
 
   Plan plan_;
+  const Cifar10& data_;
+  const Split& split_;
   Context context_;
   Mesh mesh_;
   TensorParallel tp_;

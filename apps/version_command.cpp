@@ -17,6 +17,8 @@ std::string checkpoint_library() {
 
 }  // namespace
 
+std::string version_number() { return WEFT_VERSION; }
+
 std::string version_text() {
   return fmt::format(
       "weft {}\n"

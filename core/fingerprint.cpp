@@ -55,4 +55,21 @@ std::uint64_t fingerprint(const std::uint32_t* bits, index_t n, index_t first) {
   return sum;
 }
 
+std::uint64_t fingerprint_in_box(const std::uint32_t* bits, const Box& box, Range elements,
+                                 index_t width) {
+  const index_t cols = box.cols.size();
+  // Rows of the whole tensor's width follow one another.
+  if (cols == width)
+    return fingerprint(bits, elements.size(), box.rows.begin * width + elements.begin);
+  std::uint64_t sum = 0;
+  for (index_t at = elements.begin; at < elements.end;) {
+    const index_t row = at / cols, col = at % cols;
+    const index_t here = std::min(cols - col, elements.end - at);
+    sum += fingerprint(bits + (at - elements.begin), here,
+                       (box.rows.begin + row) * width + box.cols.begin + col);
+    at += here;
+  }
+  return sum;
+}
+
 }  // namespace weft

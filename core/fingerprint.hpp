@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/range.hpp"
+#include "core/shard_spec.hpp"
 
 namespace weft {
 
@@ -23,5 +24,10 @@ namespace weft {
 // chance, of 2^-47 to miss where two signs change places and less elsewhere. One core does 20 GB/s
 // from its cache and 7 GB/s from memory.
 std::uint64_t fingerprint(const std::uint32_t* bits, index_t n, index_t first);
+
+// What `elements` of `box`, counted row-major in the box, add to the fingerprint of their tensor,
+// whose rows are `width` long. `bits` are those of the elements.
+std::uint64_t fingerprint_in_box(const std::uint32_t* bits, const Box& box, Range elements,
+                                 index_t width);
 
 }  // namespace weft

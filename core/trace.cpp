@@ -6,8 +6,8 @@ namespace weft {
 
 std::string_view name_of(Activity activity) {
   static constexpr std::array<std::string_view, num_activities> names = {
-      "start_up", "data_wait", "forward",    "backward", "communication",
-      "bubble",   "update",    "evaluation", "output"};
+      "start_up", "data_wait", "forward",    "backward",   "communication",
+      "bubble",   "update",    "evaluation", "checkpoint", "output"};
   return names[static_cast<std::size_t>(activity)];
 }
 

@@ -21,9 +21,10 @@ enum class Activity : std::uint8_t {
   bubble,  // a pipeline stage without work: it waits for a neighbour's result
   update,
   evaluation,
+  checkpoint,
   output
 };
-inline constexpr int num_activities = 9;
+inline constexpr int num_activities = 10;
 std::string_view name_of(Activity activity);
 
 class Trace {

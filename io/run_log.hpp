@@ -48,6 +48,7 @@ class RunLog {
 
   const std::string& folder() const { return folder_; }
   void add_step(const StepRecord& record);            // run.jsonl
+  void sync() { steps_.sync(); }                      // run.jsonl to the disk
   void add_evaluation(std::string_view json_object);  // eval.jsonl
   // What happened to the run rather than in it, such as a resume: events.jsonl, never cut back.
   void add_event(std::string_view json_object);

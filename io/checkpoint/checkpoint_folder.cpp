@@ -189,12 +189,12 @@ void sweep(const std::string& folder) {
   }
 }
 
-Staging::Staging(std::string folder, index_t step, const std::string& id)
+StagingFolder::StagingFolder(std::string folder, index_t step, const std::string& id)
     : folder_(std::move(folder)), path_(path_of(folder_, step, id)), step_(step), id_(id) {
   make_new_folder(path_);
 }
 
-Staging::~Staging() {
+StagingFolder::~StagingFolder() {
   if (is_committed_) return;
   try {
     remove_tree(path_);
@@ -203,28 +203,19 @@ Staging::~Staging() {
   }
 }
 
-std::string Staging::path_of(const std::string& folder, index_t step, const std::string& id) {
+std::string StagingFolder::path_of(const std::string& folder, index_t step, const std::string& id) {
   return path_in(folder, fmt::format("{}{}-{}", staging_prefix, step, id));
 }
 
-void Staging::commit(bool replaces) {
+void StagingFolder::commit() {
   sync_folder(path_);
   const std::string place = path_in(folder_, step_folder_name(step_));
-  const std::string trash = trash_path(folder_, step_, id_);
-  const bool is_taken = exists(place);
-  require(replaces || !is_taken, ExitCode::failed,
+  require(!exists(place), ExitCode::failed,
           fmt::format("{} is already there: expected no checkpoint of step {}; it was not touched",
                       place, step_));
-  if (is_taken) rename_path(place, trash);
   rename_path(path_, place);
   is_committed_ = true;
   sync_folder(folder_);
-  if (!is_taken) return;
-  try {
-    remove_tree(trash);
-  } catch (const Error&) {
-    // The checkpoint stands all the same; the next sweep() says why this cannot be removed.
-  }
 }
 
 void remove_checkpoint(const std::string& folder, const CheckpointPlace& place) {
@@ -232,6 +223,14 @@ void remove_checkpoint(const std::string& folder, const CheckpointPlace& place) 
   rename_path(place.path, trash);
   sync_folder(folder);
   remove_tree(trash);
+}
+
+std::string set_aside(const std::string& folder, const CheckpointPlace& place) {
+  const std::string aside = path_in(
+      folder, fmt::format("aside-{}-{}", step_folder_name(place.step), new_checkpoint_id()));
+  rename_path(place.path, aside);
+  sync_folder(folder);
+  return aside;
 }
 
 std::uint64_t free_bytes(const std::string& folder) {

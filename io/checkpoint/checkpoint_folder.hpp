@@ -6,14 +6,14 @@
 //   .staging-<step>-<id>/       a save under way
 //   step-000000200/             committed by one rename of its staging folder
 //   .trash-<step>-<id>/         one being deleted
+//   aside-step-000000300-<id>/  of a later step than one that a run went back to; for its user
 //
 // A kill or a power cut may come between any two lines; in brackets what it leaves.
 //
 //   save:    make .staging [nothing that counts]; all files written and synced by their writers
-//            [staging, swept]; sync .staging: their names are on the disk; with `replaces` rename
-//            the invalid step-N to .trash [no step-N: no valid one was lost]; rename .staging to
+//            [staging, swept]; sync .staging: their names are on the disk; rename .staging to
 //            step-N [killed: step-N is there, whole; power cut: it is there whole or .staging is];
-//            sync the parent [step-N]; delete .trash [leftovers, swept]
+//            sync the parent [step-N]
 //   delete:  rename step-N to .trash [it is there whole under the one or the other name]; sync the
 //            parent: after a power cut the name cannot come back with files missing; unlink file by
 //            file, rmdir [leftovers, swept]
@@ -67,20 +67,19 @@ class Lease {
 void sweep(const std::string& folder);
 
 // A staging folder. Dropped with all that is in it unless committed.
-class Staging {
+class StagingFolder {
  public:
-  Staging(std::string folder, index_t step, const std::string& id);
-  ~Staging();
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
+  StagingFolder(std::string folder, index_t step, const std::string& id);
+  ~StagingFolder();
+  StagingFolder(const StagingFolder&) = delete;
+  StagingFolder& operator=(const StagingFolder&) = delete;
 
   static std::string path_of(const std::string& folder, index_t step, const std::string& id);
   const std::string& path() const { return path_; }
   // Syncs the staging folder, renames it to the step's folder, syncs the parent: from then on the
-  // checkpoint is there, also after a power cut. An invalid folder that has the step's name is
-  // moved to the trash first (`replaces`); without, it is a fault. Throws Error(failed); where only
-  // the last sync failed, the checkpoint is there for now, whole.
-  void commit(bool replaces);
+  // checkpoint is there, also after a power cut. Throws Error(failed), also where the step's folder
+  // is there already; where only the last sync failed, the checkpoint is there for now, whole.
+  void commit();
 
  private:
   std::string folder_;
@@ -92,6 +91,10 @@ class Staging {
 
 // Deletes a checkpoint: out of its name by one rename, then file by file. Throws Error(failed).
 void remove_checkpoint(const std::string& folder, const CheckpointPlace& place);
+
+// Takes a checkpoint out of the steps without deleting it; returns its new path. Throws
+// Error(failed).
+std::string set_aside(const std::string& folder, const CheckpointPlace& place);
 
 // Bytes that are free for this user where `folder` is. Throws Error(failed).
 std::uint64_t free_bytes(const std::string& folder);

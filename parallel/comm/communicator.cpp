@@ -68,16 +68,20 @@ void Communicator::verify(const Collective& collective) {
   }
 }
 
+std::vector<std::uint64_t> Communicator::all_gather_lengths(std::string_view name,
+                                                            std::size_t mine) {
+  std::vector<std::uint64_t> lengths(members_.size());
+  lengths[static_cast<std::size_t>(rank_)] = mine;
+  AllGather gather{{}, nullptr, lengths.data()};
+  for (std::size_t r = 0; r <= members_.size(); ++r)
+    gather.cuts.push_back(static_cast<index_t>(r * sizeof(lengths[0])));
+  start({std::string(name) + ".lengths", gather}).wait();
+  return lengths;
+}
+
 std::vector<std::string> Communicator::all_gather_strings(std::string_view name,
                                                           std::string_view mine) {
-  const auto members = static_cast<std::size_t>(size());
-  std::vector<std::uint64_t> lengths(members);
-  lengths[static_cast<std::size_t>(rank_)] = mine.size();
-  AllGather gather_lengths{{}, nullptr, lengths.data()};
-  for (std::size_t r = 0; r <= members; ++r)
-    gather_lengths.cuts.push_back(static_cast<index_t>(r * sizeof(lengths[0])));
-  start({std::string(name) + ".lengths", gather_lengths}).wait();
-
+  const std::vector<std::uint64_t> lengths = all_gather_lengths(name, mine.size());
   AllGather gather{{0}, mine.data(), nullptr};
   for (const std::uint64_t length : lengths)
     gather.cuts.push_back(gather.cuts.back() + static_cast<index_t>(length));
@@ -86,10 +90,39 @@ std::vector<std::string> Communicator::all_gather_strings(std::string_view name,
   start({std::string(name), gather}).wait();
 
   std::vector<std::string> strings;
-  for (std::size_t r = 0; r < members; ++r) {
+  for (std::size_t r = 0; r < members_.size(); ++r) {
     strings.push_back(all.substr(static_cast<std::size_t>(gather.cuts[r]), lengths[r]));
   }
   return strings;
+}
+
+std::vector<std::string> Communicator::gather_strings(std::string_view name, int root,
+                                                      std::string_view mine) {
+  const std::vector<std::uint64_t> lengths = all_gather_lengths(name, mine.size());
+  if (rank_ != root) {
+    if (!mine.empty())
+      start({std::string(name), Send{root, static_cast<index_t>(mine.size()), mine.data()}}).wait();
+    return {};
+  }
+  std::vector<std::string> strings(members_.size());
+  for (int peer = 0; peer < size(); ++peer) {
+    std::string& text = strings[static_cast<std::size_t>(peer)];
+    text.resize(lengths[static_cast<std::size_t>(peer)]);
+    if (peer == root) text = mine;
+    if (peer == root || text.empty()) continue;
+    start({std::string(name), Receive{peer, static_cast<index_t>(text.size()), text.data()}})
+        .wait();
+  }
+  return strings;
+}
+
+std::string Communicator::broadcast_string(std::string_view name, int root, std::string_view text) {
+  std::uint64_t length = text.size();
+  start({std::string(name) + ".length", Broadcast{root, index_t{sizeof(length)}, &length}}).wait();
+  std::string all = rank_ == root ? std::string(text) : std::string(length, '\0');
+  if (length > 0)
+    start({std::string(name), Broadcast{root, static_cast<index_t>(length), all.data()}}).wait();
+  return all;
 }
 
 void Communicator::barrier() {

@@ -49,6 +49,13 @@ class Communicator {
   // records (errors, hashes, norms), not for tensors.
   std::vector<std::string> all_gather_strings(std::string_view name, std::string_view mine);
 
+  // Collective: the same at `root` alone; the others get nothing. For records that would be too
+  // large to have everywhere: memory and traffic grow with the sum at one member.
+  std::vector<std::string> gather_strings(std::string_view name, int root, std::string_view mine);
+
+  // Collective: the root's text, to every member; the others' is not looked at.
+  std::string broadcast_string(std::string_view name, int root, std::string_view text);
+
   // Collective.
   void barrier();
 
@@ -67,6 +74,7 @@ class Communicator {
 
  private:
   void verify(const Collective& collective);
+  std::vector<std::uint64_t> all_gather_lengths(std::string_view name, std::size_t mine);
   Tag next_tag(const CollectiveRecord& what);
 
   Transport& transport_;

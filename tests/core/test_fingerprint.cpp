@@ -126,3 +126,25 @@ TEST_CASE("fingerprints see what is in another's place", "[fingerprint]") {
     CHECK(fingerprint_of(moved) != whole);
   }
 }
+
+TEST_CASE("fingerprints of stretches of boxes add up to the tensor's", "[fingerprint]") {
+  const index_t rows = 37, width = 1100;
+  const Words bits = random_words(static_cast<std::size_t>(rows * width), 8);
+  std::mt19937_64 generator(9);
+  const Box boxes[] = {{{0, 20}, {0, 300}}, {{0, 20}, {300, width}}, {{20, rows}, {0, width}}};
+  std::uint64_t sum = 0;
+  for (const Box& box : boxes) {
+    Words dense;
+    for (index_t row = box.rows.begin; row < box.rows.end; ++row) {
+      const auto begin = bits.begin() + row * width;
+      dense.insert(dense.end(), begin + box.cols.begin, begin + box.cols.end);
+    }
+    for (index_t at = 0; at < box.num_elements();) {
+      const index_t here =
+          std::min<index_t>(1 + static_cast<index_t>(generator() % 2000), box.num_elements() - at);
+      sum += fingerprint_in_box(dense.data() + at, box, {at, at + here}, width);
+      at += here;
+    }
+  }
+  CHECK(sum == fingerprint_of(bits));
+}

@@ -58,6 +58,16 @@ void check_strings(Communicator& comm) {
     expect(words[static_cast<std::size_t>(rank)] == word(rank), "strings: word");
   for (const std::string& empty : comm.all_gather_strings("test.no_strings", ""))
     expect(empty.empty(), "strings: empty");
+
+  for (int root = 0; root < comm.size(); ++root) {
+    const auto at_root = comm.gather_strings("test.gather", root, word(comm.rank()));
+    expect(static_cast<int>(at_root.size()) == (comm.rank() == root ? comm.size() : 0),
+           "gathered strings: number");
+    for (std::size_t rank = 0; rank < at_root.size(); ++rank)
+      expect(at_root[rank] == word(static_cast<int>(rank)), "gathered strings: word");
+    expect(comm.broadcast_string("test.text", root, word(comm.rank())) == word(root),
+           "broadcast string");
+  }
 }
 
 }  // namespace

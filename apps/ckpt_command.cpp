@@ -1,0 +1,270 @@
+#include "apps/ckpt_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "apps/progress_line.hpp"
+#include "core/error.hpp"
+#include "io/checkpoint/checkpoint_diff.hpp"
+#include "io/checkpoint/checkpoint_folder.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/verify.hpp"
+
+namespace weft {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+std::uint64_t bytes_of(const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const Manifest::File& file : manifest.files) bytes += file.num_bytes;
+  return bytes;
+}
+
+// A run folder stands for its checkpoints.
+std::string checkpoints_of(const std::string& path) {
+  std::error_code error;
+  const fs::path inner = fs::path(path) / "checkpoints";
+  const std::string folder = fs::is_directory(inner, error) ? inner.string() : path;
+  require(fs::is_directory(folder, error), ExitCode::data,
+          fmt::format("{}: expected a run folder or its folder checkpoints, found {}", path,
+                      fs::exists(path, error) ? "a file" : "nothing"));
+  return folder;
+}
+
+Json manifest_json(const Manifest& manifest) {
+  return {{"step", manifest.step},
+          {"written", manifest.written},
+          {"id", manifest.id},
+          {"weft", manifest.program},
+          {"plan", manifest.plan_name},
+          {"plan_hash", manifest.plan_hash},
+          {"layout", manifest.layout},
+          {"elements", manifest.num_elements},
+          {"bytes", bytes_of(manifest)},
+          {"files", manifest.files.size() + 1},
+          {"state_fingerprint", manifest.state_fingerprint}};
+}
+
+std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+Json shape_json(const Shape& shape) {
+  Json extents = Json::array();
+  for (int dim = 0; dim < shape.num_dims(); ++dim) extents.push_back(shape[dim]);
+  return extents;
+}
+
+void finish(const CkptOptions& options, const Json& json, std::ostream& text, std::ostream& out) {
+  text << std::flush;
+  if (options.json) out << json.dump() << std::endl;
+}
+
+}  // namespace
+
+int ckpt_ls(const CkptOptions& options, std::ostream& text, std::ostream& out) {
+  const std::string folder = checkpoints_of(options.path);
+  Json list = Json::array();
+  bool is_damaged = false;
+  text << fmt::format("{:>10}  {:20}  {:>10}  {:>5}  {:32}  {}\n", "step", "written", "MiB",
+                      "files", "state", "layout");
+  for (const CheckpointPlace& place : list_checkpoints(folder)) {
+    Json one{{"step", place.step}, {"path", place.path}};
+    try {
+      const Manifest manifest = open_checkpoint(place.path).manifest;
+      one.update(manifest_json(manifest));
+      one["opens"] = true;
+      text << fmt::format("{:>10}  {:20}  {:>10.2f}  {:>5}  {:32}  {}\n", manifest.step,
+                          manifest.written, mib(bytes_of(manifest)), manifest.files.size() + 1,
+                          manifest.state_fingerprint, manifest.layout);
+    } catch (const Error& error) {
+      is_damaged = true;
+      one["opens"] = false;
+      one["fault"] = error.what();
+      text << fmt::format("{:>10}  DAMAGED: {}\n", place.step, error.what());
+    }
+    list.push_back(one);
+  }
+  if (list.empty()) text << "(none)\n";
+  finish(options, {{"folder", folder}, {"checkpoints", list}}, text, out);
+  return static_cast<int>(is_damaged ? ExitCode::data : ExitCode::done);
+}
+
+namespace {
+
+Json tensors_json(const CheckpointIndex& index) {
+  Json tensors = Json::array();
+  for (const TensorRecord& tensor : index.tensors)
+    tensors.push_back({{"name", tensor.name},
+                       {"kind", tensor.kind},
+                       {"dtype", tensor.dtype},
+                       {"shape", shape_json(tensor.global)},
+                       {"fingerprint", hex(tensor.fingerprint)}});
+  return tensors;
+}
+
+void say_tensors(const CheckpointIndex& index, std::ostream& text) {
+  text << "tensors\n";
+  for (const TensorRecord& tensor : index.tensors)
+    text << fmt::format("  {:28} {:12} {} {:16} {}\n", tensor.name, tensor.kind, tensor.dtype,
+                        tensor.global.text(), hex(tensor.fingerprint));
+}
+
+// Where the pieces of all kinds of one tensor lie.
+Json say_pieces(const Checkpoint& checkpoint, const std::string& name, std::ostream& text) {
+  Json pieces = Json::array();
+  for (const PieceRecord& piece : checkpoint.index.pieces) {
+    const TensorRecord& tensor = checkpoint.tensor_of(piece);
+    if (tensor.name != name) continue;
+    const BlockRecord& block = checkpoint.index.blocks[static_cast<std::size_t>(piece.first_block)];
+    const Box& box = piece.box;
+    const std::string& file = checkpoint.file_of(piece).name;
+    text << fmt::format("  {:12} rows {}..{}, columns {}..{} in {} from byte {}\n", tensor.kind,
+                        box.rows.begin, box.rows.end, box.cols.begin, box.cols.end, file,
+                        block.offset);
+    pieces.push_back({{"kind", tensor.kind},
+                      {"rows", {box.rows.begin, box.rows.end}},
+                      {"columns", {box.cols.begin, box.cols.end}},
+                      {"file", file},
+                      {"offset", block.offset}});
+  }
+  require(!pieces.empty(), ExitCode::usage,
+          fmt::format("--tensor: {} has no tensor {}; leave the option out to see them all",
+                      checkpoint.path, name));
+  return pieces;
+}
+
+}  // namespace
+
+int ckpt_inspect(const CkptOptions& options, std::ostream& text, std::ostream& out) {
+  const Checkpoint checkpoint = open_checkpoint(options.path);
+  const CheckpointIndex& index = checkpoint.index;
+  Json json = manifest_json(checkpoint.manifest);
+  if (!options.tensor.empty()) {
+    text << options.tensor << "\n";
+    json = {{"tensor", options.tensor}, {"pieces", say_pieces(checkpoint, options.tensor, text)}};
+    finish(options, json, text, out);
+    return 0;
+  }
+  const Manifest& manifest = checkpoint.manifest;
+  text << fmt::format(
+      "{}\n  step {} (epoch {}), written {} by weft {}\n  plan {} ({}), layout {}\n"
+      "  {} numbers, {:.2f} MiB in {} files\n  state {}\n  numerics {}\nplan\n{}",
+      checkpoint.path, manifest.step, index.progress.epoch, manifest.written, manifest.program,
+      manifest.plan_name, manifest.plan_hash, manifest.layout, manifest.num_elements,
+      mib(bytes_of(manifest)), manifest.files.size() + 1, manifest.state_fingerprint,
+      index.identity.numerics, index.identity.plan);
+  say_tensors(index, text);
+  json["epoch"] = index.progress.epoch;
+  json["numerics"] = index.identity.numerics;
+  json["data"] = index.identity.data;
+  json["split"] = Json::parse(index.identity.split);
+  json["plan_toml"] = index.identity.plan;
+  json["tensors"] = tensors_json(index);
+  finish(options, json, text, out);
+  return 0;
+}
+
+int ckpt_verify(const CkptOptions& options, std::ostream& text, std::ostream& out) {
+  ProgressLine line(text, isatty(STDERR_FILENO) != 0);
+  const auto show = [&](std::uint64_t done, std::uint64_t all) {
+    line.show([&] { return fmt::format("{:.0f} of {:.0f} MiB", mib(done), mib(all)); });
+  };
+  VerifyReport report;
+  try {
+    report = verify_checkpoint(open_checkpoint(options.path), show);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::data) throw;
+    report.faults.emplace_back(error.what());
+    report.num_faults = 1;
+  }
+  for (const std::string& fault : report.faults) line.keep("DAMAGED: " + fault);
+  if (report.num_faults > report.faults.size())
+    line.keep(fmt::format("... and {} more", report.num_faults - report.faults.size()));
+  if (report.num_faults == 0)
+    line.keep(fmt::format("{}: sound; {} blocks, {:.2f} MiB, {} tensors", options.path,
+                          report.num_blocks, mib(report.bytes_read), report.num_tensors));
+  finish(options,
+         {{"path", options.path},
+          {"sound", report.num_faults == 0},
+          {"faults", report.faults},
+          {"num_faults", report.num_faults},
+          {"blocks", report.num_blocks},
+          {"bytes", report.bytes_read},
+          {"tensors", report.num_tensors}},
+         text, out);
+  return static_cast<int>(report.num_faults == 0 ? ExitCode::done : ExitCode::data);
+}
+
+namespace {
+
+std::string describe(const TensorDifference& one) {
+  using Kind = TensorDifference::Kind;
+  const std::string name = fmt::format("{} ({})", one.name, one.kind);
+  if (one.difference == Kind::only_in_a) return name + ": only in the first";
+  if (one.difference == Kind::only_in_b) return name + ": only in the second";
+  if (one.difference == Kind::shape)
+    return fmt::format("{}: {} against {}", name, one.a.text(), one.b.text());
+  std::string at;
+  for (const index_t i : one.first) at += (at.empty() ? "" : ", ") + std::to_string(i);
+  return fmt::format("{}: {} of {} differ, by up to {:.9g}; first at [{}]: {:.9g} against {:.9g}",
+                     name, one.num_different, one.a.num_elements(), one.max_difference, at,
+                     one.first_a, one.first_b);
+}
+
+Json difference_json(const TensorDifference& one) {
+  static constexpr const char* words[] = {"equal", "values", "shape", "only_in_a", "only_in_b"};
+  Json json{{"name", one.name},
+            {"kind", one.kind},
+            {"result", words[static_cast<std::size_t>(one.difference)]}};
+  if (one.difference != TensorDifference::Kind::values) return json;
+  json["different"] = one.num_different;
+  json["first"] = one.first;
+  json["max_difference"] =
+      std::isfinite(one.max_difference) ? Json(one.max_difference) : Json(nullptr);
+  return json;
+}
+
+}  // namespace
+
+int ckpt_diff(const CkptOptions& options, std::ostream& text, std::ostream& out) {
+  const Checkpoint a = open_checkpoint(options.path), b = open_checkpoint(options.other);
+  ProgressLine line(text, isatty(STDERR_FILENO) != 0);
+  const auto differences = diff_checkpoints(
+      a, b, [&](const std::string& name) { line.show([&] { return "comparing " + name; }); });
+  Json tensors = Json::array();
+  index_t num_different = 0;
+  for (const TensorDifference& one : differences) {
+    tensors.push_back(difference_json(one));
+    if (one.difference == TensorDifference::Kind::equal) continue;
+    ++num_different;
+    line.keep(describe(one));
+  }
+  if (a.manifest.step != b.manifest.step)
+    line.keep(fmt::format("steps {} and {}", a.manifest.step, b.manifest.step));
+  const bool same_losses = a.index.progress.losses == b.index.progress.losses;
+  if (!same_losses) line.keep("the losses of the steps so far differ");
+  line.keep(fmt::format("{} of {} tensors are equal, bit for bit",
+                        static_cast<index_t>(differences.size()) - num_different,
+                        differences.size()));
+  const bool equal = num_different == 0 && same_losses && a.manifest.step == b.manifest.step;
+  finish(options,
+         {{"equal", equal},
+          {"steps", {a.manifest.step, b.manifest.step}},
+          {"same_losses", same_losses},
+          {"different", num_different},
+          {"tensors", tensors}},
+         text, out);
+  return equal ? 0 : 1;
+}
+
+}  // namespace weft

@@ -1,0 +1,66 @@
+// The checkpoints of one run of `weft train`: when one is due, saving and restoring, and what is
+// said about them.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "apps/resume.hpp"
+#include "apps/run_start.hpp"
+#include "apps/trainer.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
+#include "parallel/comm/communicator.hpp"
+#include "parallel/plan/plan.hpp"
+
+namespace weft {
+
+class RunCheckpoints {
+ public:
+  // Collective. `run_folder` matters on rank 0 alone. `text` is for people, written to by rank 0.
+  // Everything must outlive it.
+  RunCheckpoints(Communicator& world, const Plan& plan, const TrainingData& data,
+                 const std::string& run_folder, std::ostream& text);
+
+  // Throws Error(usage) where the plan or the command line needs checkpoints and this build has no
+  // HDF5.
+  static void check_build(const Plan& plan, bool resumes);
+  // Rank 0, before anything of the run's checkpoints is read: null where none will be written or
+  // read. Throws Error(usage) where another process writes there.
+  static std::unique_ptr<Lease> take_lease(const Plan& plan, const std::string& run_folder,
+                                           std::ostream& text);
+
+  // Collective. Returns the steps done.
+  index_t restore(Trainer& trainer, const ResumeOptions& options);
+
+  // Whether one is to be saved after so many steps. The same on all ranks.
+  bool is_due(index_t steps_done) const;
+  // Collective. A fault is in the result, and remembered.
+  SaveResult save(Trainer& trainer);
+  bool last_save_failed() const { return last_save_failed_; }
+
+  std::string describe(const SaveResult& saved) const;
+  nlohmann::ordered_json json() const;
+
+ private:
+  // Rank 0, once: what the checkpoints belong to. Reads all of the data set.
+  void identify(const Trainer& trainer);
+
+  Communicator& world_;
+  const Plan& plan_;
+  const TrainingData& data_;
+  std::string folder_;
+  std::ostream& text_;
+  RunIdentity identity_;
+  index_t steps_saved_ = -1;  // steps done of the checkpoint that is there
+  bool last_save_failed_ = false;
+  index_t num_saved_ = 0;
+  index_t num_failed_ = 0;
+  double write_s_ = 0.0;
+  double verify_s_ = 0.0;
+  std::uint64_t num_bytes_ = 0;  // of the last one
+};
+
+}  // namespace weft

@@ -1,0 +1,156 @@
+#include "io/checkpoint/checkpoint_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "core/error.hpp"
+#include "io/checkpoint/block_reader.hpp"
+#include "io/checkpoint/checkpoint_folder.hpp"
+#include "io/stream_file.hpp"
+
+namespace weft {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Larger ones are not ours: a manifest has a line a file, an index some 100 bytes a piece.
+constexpr std::uint64_t most_manifest_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t most_index_bytes = std::uint64_t{1} << 36;
+
+constexpr const char* advice =
+    "Use another checkpoint (weft ckpt ls shows them), or bring this one back from a copy";
+
+void check_folder_name(const std::string& path, const Manifest& manifest) {
+  const fs::path folder(path);
+  const std::string name =
+      (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  // A copy may have any name; one that looks like a step's must be that step's.
+  require(!name.starts_with("step-") || name == step_folder_name(manifest.step), ExitCode::data,
+          fmt::format("{}: the folder's name says another step than its manifest, which is of step "
+                      "{}: it was renamed. Call it {}, or any name that does not begin with step-",
+                      path, manifest.step, step_folder_name(manifest.step)));
+}
+
+void check_file(const std::string& path, const Manifest::File& file) {
+  const std::string full = path + "/" + file.name;
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(full, error);
+  require(!error, ExitCode::data,
+          fmt::format("{}: expected a file of {} bytes, found none ({}). {}", full, file.num_bytes,
+                      error.message(), advice));
+  require(bytes == file.num_bytes, ExitCode::data,
+          fmt::format("{}: expected {} bytes, found {}: it was {}. {}", full, file.num_bytes, bytes,
+                      bytes < file.num_bytes ? "cut off" : "extended", advice));
+}
+
+void require_belongs(bool condition, const std::string& path, const char* what) {
+  require(condition, ExitCode::data,
+          fmt::format("{}/{}: {} is not the one that the manifest tells of: files of two "
+                      "checkpoints were mixed. {}",
+                      path, index_name, what, advice));
+}
+
+}  // namespace
+
+CheckpointTexts read_checkpoint_texts(const std::string& path) {
+  std::error_code error;
+  require(fs::is_directory(path, error), ExitCode::data,
+          fmt::format("{}: expected the folder of a checkpoint (step-*), found {}", path,
+                      fs::exists(path, error) ? "a file" : "nothing"));
+  const std::string manifest_path = path + "/" + manifest_name;
+  CheckpointTexts texts{
+      decode_manifest(read_whole_file(manifest_path, most_manifest_bytes), manifest_path), ""};
+  check_folder_name(path, texts.manifest);
+  for (const Manifest::File& file : texts.manifest.files) check_file(path, file);
+  const std::string index_path = path + "/" + index_name;
+  texts.index = read_whole_file(index_path, most_index_bytes);
+  require(hash128(texts.index.data(), texts.index.size()) == texts.manifest.index_hash,
+          ExitCode::data,
+          fmt::format("{}: its hash is not the one in {}: a byte of it was altered. {}", index_path,
+                      manifest_name, advice));
+  return texts;
+}
+
+Checkpoint make_checkpoint(const std::string& path, CheckpointTexts texts) {
+  Checkpoint checkpoint{path, std::move(texts.manifest), {}};
+  checkpoint.index = decode_index(std::move(texts.index), path + "/" + index_name);
+  const CheckpointIndex& index = checkpoint.index;
+  const Manifest& manifest = checkpoint.manifest;
+  require_belongs(index.id == manifest.id, path, "its id");
+  require_belongs(index.progress.step == manifest.step, path, "its step");
+  require_belongs(index.files.size() + 1 == manifest.files.size(), path, "its list of files");
+  for (const FileRecord& file : index.files) {
+    const bool is_known =
+        std::find(manifest.files.begin(), manifest.files.end(),
+                  Manifest::File{file.name, file.num_bytes}) != manifest.files.end();
+    require_belongs(is_known, path, "its list of files");
+  }
+  return checkpoint;
+}
+
+Checkpoint open_checkpoint(const std::string& path) {
+  return make_checkpoint(path, read_checkpoint_texts(path));
+}
+
+Range blocks_of(const PieceRecord& piece) {
+  const index_t bytes = piece.box.num_elements() * index_t{sizeof(float)};
+  const index_t count = (bytes + BlockRecord::most_bytes - 1) / BlockRecord::most_bytes;
+  return {piece.first_block, piece.first_block + count};
+}
+
+Range elements_of(const PieceRecord& piece, index_t block) {
+  constexpr index_t block_elements = BlockRecord::most_bytes / index_t{sizeof(float)};
+  const index_t first = (block - piece.first_block) * block_elements;
+  return {first, std::min(first + block_elements, piece.box.num_elements())};
+}
+
+std::string block_fault(const Checkpoint& checkpoint, index_t file, index_t block,
+                        std::string_view what) {
+  const CheckpointIndex& index = checkpoint.index;
+  const FileRecord& record = index.files[static_cast<std::size_t>(file)];
+  const BlockRecord& bytes = index.blocks[static_cast<std::size_t>(block)];
+  std::string of = "the file's own structure";
+  for (const PieceRecord& piece : index.pieces) {
+    if (piece.file != file || !blocks_of(piece).contains(block)) continue;
+    const TensorRecord& tensor = checkpoint.tensor_of(piece);
+    of = tensor.name + " " + tensor.kind;
+  }
+  return fmt::format("{}/{}, block {} (bytes {} to {}, {}): {}", checkpoint.path, record.name,
+                     block - record.blocks.begin, bytes.offset, bytes.offset + bytes.num_bytes - 1,
+                     of, what);
+}
+
+std::uint64_t read_pieces(const Checkpoint& checkpoint, const std::vector<PieceBlocks>& wanted,
+                          const UsePiece& use) {
+  const CheckpointIndex& index = checkpoint.index;
+  std::vector<BlockRun> runs;
+  for (const PieceBlocks& one : wanted) {
+    const PieceRecord& piece = index.pieces[static_cast<std::size_t>(one.piece)];
+    runs.push_back({checkpoint.file_path(piece.file),
+                    std::span(index.blocks)
+                        .subspan(static_cast<std::size_t>(one.blocks.begin),
+                                 static_cast<std::size_t>(one.blocks.size()))});
+  }
+  std::uint64_t num_bytes = 0;
+  read_blocks(runs, [&](std::size_t run, std::size_t i, std::span<const std::byte> bytes) {
+    const PieceBlocks& one = wanted[run];
+    const PieceRecord& piece = index.pieces[static_cast<std::size_t>(one.piece)];
+    const index_t block = one.blocks.begin + static_cast<index_t>(i);
+    if (block_checksum(bytes.data(), bytes.size()) !=
+        index.blocks[static_cast<std::size_t>(block)].checksum)
+      throw Error(
+          ExitCode::data,
+          block_fault(checkpoint, piece.file, block,
+                      std::string("its checksum is not that of what was written. ") + advice));
+    use(one.piece, elements_of(piece, block), reinterpret_cast<const std::uint32_t*>(bytes.data()));
+    num_bytes += bytes.size();
+  });
+  return num_bytes;
+}
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+// Opens a checkpoint and reads it, each byte verified before anything believes it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/checkpoint/checkpoint_index.hpp"
+#include "io/checkpoint/manifest.hpp"
+
+namespace weft {
+
+inline constexpr const char* manifest_name = "MANIFEST";
+inline constexpr const char* index_name = "index.h5";
+
+// A checkpoint whose manifest and index are whole and belong together, and whose files are all
+// there with their sizes. What is in the shards is verified by those who read it.
+struct Checkpoint {
+  std::string path;
+  Manifest manifest;
+  CheckpointIndex index;
+
+  std::string file_path(index_t file) const {
+    return path + "/" + index.files[static_cast<std::size_t>(file)].name;
+  }
+  const FileRecord& file_of(const PieceRecord& piece) const {
+    return index.files[static_cast<std::size_t>(piece.file)];
+  }
+  const TensorRecord& tensor_of(const PieceRecord& piece) const {
+    return index.tensors[static_cast<std::size_t>(piece.tensor)];
+  }
+};
+
+// Local. Throws Error(data) that names the file and what is wrong with it.
+Checkpoint open_checkpoint(const std::string& path);
+
+// In two steps, for one rank that reads and others that are told: manifest and the bytes of the
+// index, verified, and a checkpoint out of them.
+struct CheckpointTexts {
+  Manifest manifest;
+  std::string index;  // bytes of index.h5
+};
+CheckpointTexts read_checkpoint_texts(const std::string& path);
+Checkpoint make_checkpoint(const std::string& path, CheckpointTexts texts);
+
+// A stretch of a piece: whole blocks of it.
+struct PieceBlocks {
+  index_t piece = 0;  // in the index
+  Range blocks;       // in CheckpointIndex::blocks
+};
+
+// All blocks of a piece, and the elements of the piece, row-major, that one of them holds.
+Range blocks_of(const PieceRecord& piece);
+Range elements_of(const PieceRecord& piece, index_t block);
+
+// Reads `wanted` in order, some MiB ahead of the caller on a thread, and calls
+//   use(piece number, elements of the piece, their bits)
+// for each block after it was verified. Returns the bytes read. Throws
+// Error(data) that names file, block and tensor where a block is not what was written.
+using UsePiece = std::function<void(index_t piece, Range elements, const std::uint32_t* bits)>;
+std::uint64_t read_pieces(const Checkpoint& checkpoint, const std::vector<PieceBlocks>& wanted,
+                          const UsePiece& use);
+
+// What is wrong with a block, for people: "shard-00001.h5, block 17 (bytes 1048576 to 1114111,
+// block.0.up.weight value): ...".
+std::string block_fault(const Checkpoint& checkpoint, index_t file, index_t block,
+                        std::string_view what);
+
+}  // namespace weft

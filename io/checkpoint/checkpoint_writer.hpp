@@ -1,0 +1,58 @@
+// Saves a run's state: all ranks write their shards, all learn whether all could, one commits. A
+// fault of any rank leaves the folder as it was, and the run goes on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/flat_ranges.hpp"
+#include "io/checkpoint/checkpoint_folder.hpp"
+#include "io/checkpoint/checkpoint_index.hpp"
+#include "io/checkpoint/local_state.hpp"
+#include "io/checkpoint/manifest.hpp"
+#include "parallel/comm/communicator.hpp"
+
+namespace weft {
+
+struct CheckpointOptions {
+  std::string folder;  // RUN/checkpoints; exists; this run holds its lease
+  index_t keep = 2;    // newest ones that stay
+  // Read the new one back from the disk and compare, before an older one goes.
+  bool read_back = true;
+  // What the manifest tells people.
+  std::string program;
+  std::string plan_name;
+  std::string layout;
+};
+
+struct SaveResult {
+  bool is_saved = false;
+  // What went wrong, if anything: of a checkpoint that is saved, that older ones could not be
+  // removed, or that it does not read back as it was written.
+  std::string fault;
+  std::string path;
+  std::uint64_t num_bytes = 0;  // of all shards
+  double write_s = 0.0;         // until the commit
+  double verify_s = 0.0;
+};
+
+class CheckpointWriter {
+ public:
+  // `identity` matters on rank 0 alone. `world` must outlive it.
+  CheckpointWriter(Communicator& world, CheckpointOptions options, RunIdentity identity);
+
+  // Collective over the world. `share`: what this rank writes of every kind; the shares of all
+  // ranks make up everything once. Never throws for what a disk does: that is in the result, the
+  // same on all ranks.
+  SaveResult save(const LocalState& state, const FlatRanges& share, const RunProgress& progress);
+
+ private:
+  class Save;
+
+  Communicator& world_;
+  CheckpointOptions options_;
+  RunIdentity identity_;
+};
+
+}  // namespace weft

@@ -1,0 +1,182 @@
+#include "io/checkpoint/shard_writer.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "core/box_copy.hpp"
+#include "core/fingerprint.hpp"
+#include "io/stream_file.hpp"
+#include "parallel/data/buckets.hpp"
+
+namespace weft {
+
+FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size,
+                          const FlatRanges& slice) {
+  std::vector<Range> share;
+  index_t replicated = 0;
+  for (const auto& p : parameters.all()) {
+    if (p->spec.is_replicated() && replicated++ % tp_size != tp_rank) continue;
+    slice.for_each_in({p->offset, p->offset + p->spec.local_elements()},
+                      [&](Range flat, index_t) { share.push_back(flat); });
+  }
+  return FlatRanges(std::move(share));
+}
+
+FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size, int dp_rank,
+                          int dp_size) {
+  const auto whole = std::numeric_limits<index_t>::max();
+  const auto slices = make_buckets(flat_layout(parameters), whole, dp_size);
+  return share_to_write(parameters, tp_rank, tp_size, slices_of(slices, dp_rank));
+}
+
+namespace {
+
+// Whether `next` goes on where `box` ends, row-major, so that the two are one box.
+bool continues(const Box& box, const Box& next) {
+  if (box.cols == next.cols && box.rows.end == next.rows.begin) return true;
+  return box.rows == next.rows && box.rows.size() == 1 && box.cols.end == next.cols.begin;
+}
+
+std::vector<std::uint64_t> extents_of(const Box& box, const Shape& global) {
+  const auto rows = static_cast<std::uint64_t>(box.rows.size());
+  const auto cols = static_cast<std::uint64_t>(box.cols.size());
+  return global.num_dims() == 1 ? std::vector{cols} : std::vector{rows, cols};
+}
+
+hdf5::Attribute corner(const char* name, index_t row, index_t col, const Shape& global) {
+  const auto r = static_cast<std::uint64_t>(row), c = static_cast<std::uint64_t>(col);
+  return {name, global.num_dims() == 1 ? std::vector{c} : std::vector{r, c}};
+}
+
+}  // namespace
+
+ShardWriter::ShardWriter(const LocalState& state, const FlatRanges& share,
+                         const std::vector<hdf5::Attribute>& root)
+    : state_(state) {
+  plan_pieces(share);
+  layout_ = hdf5::lay_out(datasets(), root);
+}
+
+void ShardWriter::plan_pieces(const FlatRanges& share) {
+  // Boxes of neighbouring pieces of a parameter are one box where they can be.
+  std::vector<HeldBox> boxes;
+  std::map<std::string, std::size_t> last;  // the box of a tensor that may go on
+  for (const HeldBox& held : boxes_in(*state_.parameters, share)) {
+    const auto known = last.find(held.tensor);
+    if (known != last.end() && continues(boxes[known->second].box.box, held.box.box)) {
+      Box& box = boxes[known->second].box.box;
+      box.rows.end = held.box.box.rows.end;
+      box.cols.end = held.box.box.cols.end;
+    } else {
+      last[held.tensor] = boxes.size();
+      boxes.push_back(held);
+    }
+  }
+  for (const StateKind& kind : state_.kinds) {
+    for (const HeldBox& held : boxes) pieces_.push_back({&kind, held});
+  }
+}
+
+std::vector<hdf5::Dataset> ShardWriter::datasets() const {
+  std::vector<hdf5::Dataset> datasets;
+  std::map<std::string, int> count;
+  for (const auto& [kind, held] : pieces_) {
+    const std::string path = "/" + kind->name + "/" + held.tensor;
+    const Box& box = held.box.box;
+    const Shape& global = held.global;
+    const index_t rows = global.num_dims() == 1 ? 1 : global[0];
+    datasets.push_back(
+        {.path = path + "/" + std::to_string(count[path]++),
+         .shape = extents_of(box, global),
+         .attributes = {corner("global_shape", rows, global[global.num_dims() - 1], global),
+                        corner("box_begin", box.rows.begin, box.cols.begin, global),
+                        corner("box_end", box.rows.end, box.cols.end, global)}});
+  }
+  return datasets;
+}
+
+// The one pass over the file, from its first byte to its last.
+class ShardWriter::Pass {
+ public:
+  Pass(const hdf5::FileLayout& layout, const std::string& path)
+      : file_(path, layout.num_bytes), scratch_(block_elements) {}
+
+  void add_metadata(const hdf5::FileLayout::Metadata& metadata) {
+    for (std::size_t done = 0; done < metadata.bytes.size();) {
+      const std::size_t size =
+          std::min(metadata.bytes.size() - done, std::size_t{BlockRecord::most_bytes});
+      add_block(metadata.bytes.data() + done, size);
+      done += size;
+    }
+  }
+
+  // While a block is in the cache: copied, fingerprinted, hashed, and off to the file's thread.
+  // Returns the fingerprint.
+  std::uint64_t add_piece(const Piece& piece) {
+    const HeldBox& held = piece.held;
+    const Box& box = held.box.box;
+    const index_t width = held.global[held.global.num_dims() - 1];
+    std::uint64_t sum = 0;
+    for (index_t at = 0; at < box.num_elements(); at += block_elements) {
+      const Range elements{at, std::min(at + block_elements, box.num_elements())};
+      [[maybe_unused]] const index_t copied =
+          gather_box(*held.parameter, held.box, elements, piece.kind->numbers(), scratch_.data());
+      assert(copied == elements.size());
+      sum += fingerprint_in_box(scratch_.data(), box, elements, width);
+      add_block(scratch_.data(), static_cast<std::size_t>(elements.size()) * sizeof(float));
+    }
+    return sum;
+  }
+
+  std::vector<BlockRecord> finish() {
+    file_.finish();
+    return std::move(blocks_);
+  }
+
+  index_t num_blocks() const { return static_cast<index_t>(blocks_.size()); }
+
+ private:
+  static constexpr index_t block_elements = BlockRecord::most_bytes / index_t{sizeof(float)};
+
+  void add_block(const void* bytes, std::size_t size) {
+    blocks_.push_back({offset_, size, block_checksum(bytes, size)});
+    file_.write(bytes, size);
+    offset_ += size;
+  }
+
+  StreamWriter file_;
+  std::vector<std::uint32_t> scratch_;  // bits of floats
+  std::vector<BlockRecord> blocks_;
+  std::uint64_t offset_ = 0;
+};
+
+ShardRecord ShardWriter::write(const std::string& folder, const std::string& name) {
+  ShardRecord record{.name = name, .num_bytes = layout_.num_bytes, .pieces = {}, .blocks = {}};
+  for (const auto& [kind, held] : pieces_)
+    record.pieces.push_back({held.tensor, kind->name, held.global, held.box.box});
+
+  // Data and the format's own bytes, in the order of offsets.
+  std::vector<std::size_t> order(pieces_.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return layout_.offsets[a] < layout_.offsets[b]; });
+  Pass pass(layout_, folder + "/" + name);
+  auto metadata = layout_.metadata.begin();
+  const auto add_metadata_before = [&](std::uint64_t offset) {
+    for (; metadata != layout_.metadata.end() && metadata->offset < offset; ++metadata)
+      pass.add_metadata(*metadata);
+  };
+  for (const std::size_t number : order) {
+    add_metadata_before(layout_.offsets[number]);
+    record.pieces[number].first_block = pass.num_blocks();
+    record.pieces[number].fingerprint = pass.add_piece(pieces_[number]);
+  }
+  add_metadata_before(layout_.num_bytes);
+  record.blocks = pass.finish();
+  return record;
+}
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+// Writes what one rank is responsible for as an HDF5 file, in one pass over the memory: copied,
+// hashed and fingerprinted block by block while a thread writes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/flat_ranges.hpp"
+#include "io/checkpoint/hdf5_file.hpp"
+#include "io/checkpoint/local_state.hpp"
+#include "io/checkpoint/shard_record.hpp"
+
+namespace weft {
+
+// What the ranks that hold the same thing write of it: an even share of the flat block each. dp
+// ranks take slices that end with norm blocks; of parameters that every tp rank holds, tp ranks
+// take one after the other in turns. Shares of all ranks make up everything, once.
+FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size, int dp_rank,
+                          int dp_size);
+// The same where dp ranks own slices (ZeRO): `slice` is this rank's.
+FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size,
+                          const FlatRanges& slice);
+
+class ShardWriter {
+ public:
+  // Local. Plans the shard: `share` of every kind in `state`, which must hold it.
+  ShardWriter(const LocalState& state, const FlatRanges& share,
+              const std::vector<hdf5::Attribute>& root);
+
+  std::uint64_t num_bytes() const { return layout_.num_bytes; }
+  // Writes the file `name` into `folder`, synced. Once. Throws Error(failed) where the system
+  // refuses.
+  ShardRecord write(const std::string& folder, const std::string& name);
+
+ private:
+  // One dataset: a box of a tensor.
+  struct Piece {
+    const StateKind* kind;
+    HeldBox held;
+  };
+  class Pass;
+
+  void plan_pieces(const FlatRanges& share);
+  std::vector<hdf5::Dataset> datasets() const;
+
+  LocalState state_;
+  std::vector<Piece> pieces_;
+  hdf5::FileLayout layout_;
+};
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// Puts a checkpoint's numbers into a rank's memory, whatever layout wrote it: the rank reads the
+// blocks that hold something of what it holds, and copies.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/local_state.hpp"
+#include "parallel/comm/communicator.hpp"
+
+namespace weft {
+
+// Of one tensor of the index: what the elements that a rank holds of it add up to.
+struct TensorSum {
+  std::uint64_t fingerprint = 0;
+  std::uint64_t num_elements = 0;
+};
+
+struct LoadResult {
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_held = 0;
+  // By the index's tensors; taken from the memory where the numbers now are.
+  std::vector<TensorSum> sums;
+};
+
+// Local. Overwrites all that `state` holds. Throws Error(usage) where the checkpoint is of another
+// model (a tensor is missing or has another shape), Error(data) where a block is not what was
+// written; then some of the state is overwritten.
+LoadResult load_state(const Checkpoint& checkpoint, const LocalState& state);
+
+// Collective over the axes; the sums of all ranks against the fingerprints of the index: proof that
+// the state is the saved one, bit for bit, on this layout. Replicas are added like everything,
+// since the sum of k equal copies is k times the fingerprint. Empty, or the fault, on all ranks
+// alike.
+std::string compare_fingerprints(const Checkpoint& checkpoint, std::vector<TensorSum> sums,
+                                 const std::vector<Communicator*>& axes);
+
+}  // namespace weft
