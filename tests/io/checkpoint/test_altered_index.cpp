@@ -10,6 +10,12 @@
 using namespace weft;
 using namespace weft::test;
 
+#ifdef __SANITIZE_ADDRESS__
+// HDF5 1.10 does not free an object header whose checksum it finds wrong: leaks of the library's
+// own are not our fault. In all other test programs they are: a handle that is not closed.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5\n"; }
+#endif
+
 namespace {
 
 CheckpointIndex example() { return some_index({{300, 200}, {7}, {1, 1}, {40, 3}}, 6, 3, 1); }

@@ -1,4 +1,6 @@
 // index.h5: what is written is read; an index that contradicts itself is refused with the reason.
+#include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <functional>
@@ -55,7 +57,7 @@ TEST_CASE("an index without tensors survives writing and reading", "[index]") {
 }
 
 TEST_CASE("the same index gives the same bytes", "[index]") {
-  CHECK(encode(example()) == encode(example()));
+  CHECK((encode(example()) == encode(example())));
 }
 
 TEST_CASE("losses keep their bits", "[index]") {
@@ -148,6 +150,19 @@ TEST_CASE("pieces that cannot be are refused", "[index]") {
   CHECK_THAT(fault_after([](auto& i) { --piece_of(i, 0).first_block; }), Catch::Contains("block"));
 }
 
+TEST_CASE("a block belongs to one piece", "[index]") {
+  std::mt19937 random(1);
+  CheckpointIndex index = some_index({{2, 8}}, 1, 1, 1);
+  index.blocks.clear();
+  index.pieces = {{.box = {{0, 1}, {0, 8}}}, {.box = {{1, 2}, {0, 8}}}};
+  place_pieces(index, random);
+  CHECK(decode_index(encode(index), "index.h5") == index);
+  index.pieces[1].first_block = index.pieces[0].first_block;
+  const auto error = error_of([&] { decode_index(encode(index), "index.h5"); });
+  CHECK(says(error, "rows 1-2 and columns 0-8"));
+  CHECK(says(error, "which another piece has"));
+}
+
 TEST_CASE("pieces that leave out or repeat elements are refused", "[index]") {
   // By their own blocks, so that only the boxes are wrong.
   const auto fault_of = [](std::vector<Box> boxes) {
@@ -208,7 +223,13 @@ TEST_CASE("files and blocks that leave gaps are refused", "[index]") {
   for (const char* name : {"", "../shard-00000.h5", "a/b", ".lease"})
     CHECK_THAT(fault_after([&](auto& i) { i.files[1].name = name; }),
                Catch::Contains("cannot be one of its files"));
-  CHECK_THAT(fault_after([](auto& i) { ++i.files[1].blocks.begin; }), Catch::Contains("its turn"));
+  CHECK_THAT(fault_after([](auto& i) { ++i.files[1].blocks.begin; }),
+             Catch::Contains("has blocks"));
+  CHECK_THAT(fault_after([](auto& i) {
+               i.files[1].blocks = i.files[0].blocks;
+               i.files[1].num_bytes = i.files[0].num_bytes;
+             }),
+             Catch::Contains("shard-00001.h5 has blocks 0 to"));
   CHECK_THAT(fault_after([](auto& i) { i.files[1].blocks.end += 1000; }),
              Catch::Contains("its turn"));
   CHECK_THAT(fault_after([](auto& i) { i.files.pop_back(); }), Catch::Contains("its files have"));

@@ -56,5 +56,6 @@ TEST_CASE("h5dump reads a shard", "[h5dump]") {
   CHECK_THAT(out, Catch::Contains("SIMPLE { ( 2, 2 ) / ( 2, 2 ) }"));
   CHECK_THAT(out, Catch::Contains("(0,0): 1.5, -2.25,") && Catch::Contains("(1,0): 1024, 0.125"));
   CHECK_THAT(out, Catch::Contains("\"block.0.q.weight\"") && Catch::Contains("\"weft-shard\""));
+  CHECK_THAT(out, Catch::Contains("H5T_STR_NULLPAD") && Catch::Contains("H5T_CSET_UTF8"));
   CHECK_THAT(out, Catch::Contains("\"box_begin\"") && Catch::Contains("(0): 1, 0"));
 }
