@@ -101,8 +101,8 @@ class CheckpointWriter::Save {
   void prepare(const LocalState& state, const FlatRanges& share,
                std::optional<ShardWriter>& shard) {
     const std::vector<hdf5::Attribute> root{
-        {"format", std::string("weft checkpoint shard")},
-        {"format_version", std::vector{Manifest::major_version, Manifest::minor_version}},
+        {"format", std::string("weft-shard")},
+        {"version", std::vector{Manifest::major_version, Manifest::minor_version}},
         {"id", id_},
         {"step", std::vector{static_cast<std::uint64_t>(progress_.step)}},
         {"writer", std::vector{static_cast<std::uint64_t>(world_.rank())}},
