@@ -1,38 +1,23 @@
 // A rank that dies ends all others within 5 s, each with exit code 4 and a message that names the
-// dead one, under a launcher that does not kill the survivors (mpirun --enable-recovery). Kills
-// only processes that it has recognised as its own run's, by a handle that cannot mean another.
+// dead one, under a launcher that does not kill the survivors (job.hpp).
 #include <catch2/catch.hpp>
-
-#include <poll.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/fault/job.hpp"
 #include "tests/weft_process.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+using weft::test::Job;
+using Clock = Job::Clock;
 
 std::string data() {
   const std::string folder = WEFT_TEST_FOLDER "/small-cifar10";
@@ -41,104 +26,6 @@ std::string data() {
   }
   return folder;
 }
-
-struct Rank {
-  int pid = -1;
-  int handle = -1;  // pidfd
-};
-
-// Some ranks under a launcher that leaves survivors alone, in the background.
-class Job {
- public:
-  // `mark` appears in the ranks' arguments and in no other process'. `before`: shell words that
-  // the program follows.
-  Job(int num_ranks, const std::string& program, const std::string& arguments, std::string mark,
-      const std::string& before = {})
-      : program_(program), mark_(std::move(mark)), output_(mark_ + ".out") {
-    // The shell in between tells the exit code, which mpirun keeps to itself.
-    const std::string rank = "'" + before + "\"" + program +
-                             "\" \"$@\"; echo \"rank $OMPI_COMM_WORLD_RANK exits with $?\" >&2'";
-    const std::string command = "WEFT_MPIRUN_OPTIONS=--enable-recovery exec " WEFT_LAUNCHER " " +
-                                std::to_string(num_ranks) + " sh -c " + rank + " sh " + arguments +
-                                " >" + output_ + " 2>&1";
-    launcher_ = fork();
-    if (launcher_ == 0) {
-      execl("/bin/bash", "bash", "-c", command.c_str(), static_cast<char*>(nullptr));
-      _exit(127);
-    }
-  }
-  ~Job() {
-    for (auto& [rank, process] : ranks_) {
-      syscall(SYS_pidfd_send_signal, process.handle, SIGKILL, nullptr, 0);
-      close(process.handle);
-    }
-    if (launcher_ > 0 && !launcher_ended_within(20s)) kill(launcher_, SIGKILL);
-  }
-
-  // Looks for the ranks' processes until all are there.
-  void find_ranks(int num_ranks) {
-    for (const auto begin = Clock::now(); Clock::now() - begin < 30s;) {
-      for (const auto& entry : fs::directory_iterator("/proc")) look_at(entry.path());
-      if (static_cast<int>(ranks_.size()) == num_ranks) return;
-      std::this_thread::sleep_for(20ms);
-    }
-    FAIL("found " << ranks_.size() << " of " << num_ranks << " ranks; " << output());
-  }
-
-  void kill_rank(int rank) {
-    REQUIRE(syscall(SYS_pidfd_send_signal, ranks_.at(rank).handle, SIGKILL, nullptr, 0) == 0);
-  }
-  bool ended_within(int rank, Clock::duration time) const {
-    pollfd event{ranks_.at(rank).handle, POLLIN, 0};
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
-    return poll(&event, 1, static_cast<int>(std::max<long>(0, ms))) == 1;
-  }
-  bool launcher_ended_within(Clock::duration time) {
-    for (const auto begin = Clock::now(); Clock::now() - begin < time;) {
-      if (waitpid(launcher_, nullptr, WNOHANG) == launcher_) {
-        launcher_ = -1;
-        return true;
-      }
-      std::this_thread::sleep_for(10ms);
-    }
-    return false;
-  }
-
-  int pid(int rank) const { return ranks_.at(rank).pid; }
-  std::string output() const { return read_file(output_); }
-
- private:
-  void look_at(const fs::path& process) {
-    const std::string name = process.filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) return;
-    const int pid = std::atoi(name.c_str());
-    const int handle = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    if (handle < 0) return;
-    // What is read now is of the process behind the handle, or of none.
-    const int rank = rank_of(process);
-    if (rank < 0 || ranks_.contains(rank)) {
-      close(handle);
-    } else {
-      ranks_[rank] = {pid, handle};
-    }
-  }
-
-  // -1: not a rank of this job.
-  int rank_of(const fs::path& process) const {
-    std::error_code error;
-    if (fs::read_symlink(process / "exe", error) != program_) return -1;
-    if (read_file(process / "cmdline").find(mark_) == std::string::npos) return -1;
-    const std::string variable = "OMPI_COMM_WORLD_RANK=";
-    const std::string environment = '\0' + read_file(process / "environ");
-    const auto at = environment.find('\0' + variable);
-    if (at == std::string::npos) return -1;
-    return std::atoi(environment.c_str() + at + 1 + variable.size());
-  }
-
-  std::string program_, mark_, output_;
-  pid_t launcher_ = -1;
-  std::map<int, Rank> ranks_;
-};
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -186,7 +73,7 @@ void kill_once_there_is(const std::string& file, const std::string& transport, i
     if (Clock::now() - begin > 60s) FAIL("the run does not start: " << job.output());
     std::this_thread::sleep_for(1ms);
   }
-  job.kill_rank(victim);
+  REQUIRE(job.kill_rank(victim));
   require_end_of_survivors(job, 4, victim, Clock::now());
 }
 
@@ -235,7 +122,7 @@ TEST_CASE("a rank killed while a layout of fewer ranks runs: one of it, and one 
       if (Clock::now() - begin > 60s) FAIL("the layout does not start: " << job.output());
       std::this_thread::sleep_for(10ms);
     }
-    job.kill_rank(victim);
+    REQUIRE(job.kill_rank(victim));
     require_end_of_survivors(job, 4, victim, Clock::now());
   }
 }
@@ -243,7 +130,7 @@ TEST_CASE("a rank killed while a layout of fewer ranks runs: one of it, and one 
 void kill_once_it_says(Job& job, int num_ranks, const std::string& text, int victim) {
   job.find_ranks(num_ranks);
   while (!contains(job.output(), text)) REQUIRE_FALSE(job.ended_within(0, 10ms));
-  job.kill_rank(victim);
+  REQUIRE(job.kill_rank(victim));
 }
 
 #ifdef WEFT_WITH_UCX
