@@ -94,9 +94,9 @@ std::string RunCheckpoints::describe(const SaveResult& saved) const {
   const double mib = static_cast<double>(saved.num_bytes) / (1 << 20);
   if (!saved.is_saved)
     return fmt::format(
-        "weft: ALARM: no checkpoint was saved, training goes on; those in {} stay as "
-        "they are. Reason: {}",
-        folder_, saved.fault);
+        "weft: ALARM: the checkpoint {} was not saved; training goes on, and older "
+        "ones stay as they are. Reason: {}",
+        saved.path, saved.fault);
   if (!saved.fault.empty())
     return fmt::format("weft: ALARM: checkpoint {}: {}", saved.path, saved.fault);
   return fmt::format("checkpoint {}, {:.1f} MiB in {:.2f} s, {:.0f} MiB/s", saved.path, mib,

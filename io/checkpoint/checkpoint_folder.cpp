@@ -215,8 +215,9 @@ void StagingFolder::commit() {
                       place, step_));
   rename_path(path_, place);
   is_committed_ = true;
-  sync_folder(folder_);
 }
+
+void StagingFolder::confirm() { sync_folder(folder_); }
 
 void remove_checkpoint(const std::string& folder, const CheckpointPlace& place) {
   const std::string trash = trash_path(folder, place.step, new_checkpoint_id());

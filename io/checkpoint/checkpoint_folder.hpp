@@ -76,10 +76,12 @@ class StagingFolder {
 
   static std::string path_of(const std::string& folder, index_t step, const std::string& id);
   const std::string& path() const { return path_; }
-  // Syncs the staging folder, renames it to the step's folder, syncs the parent: from then on the
-  // checkpoint is there, also after a power cut. Throws Error(failed), also where the step's folder
-  // is there already; where only the last sync failed, the checkpoint is there for now, whole.
+  // Syncs the staging folder and renames it to the step's folder: the checkpoint is there. Throws
+  // Error(failed), also where the step's folder is there already.
   void commit();
+  // After commit(): syncs the parent, so that it is there after a power cut, too. Throws
+  // Error(failed); the checkpoint is there all the same, whole.
+  void confirm();
 
  private:
   std::string folder_;

@@ -61,7 +61,9 @@ class CheckpointWriter::Save {
       : options_(writer.options_),
         identity_(writer.identity_),
         world_(writer.world_),
-        progress_(progress) {}
+        progress_(progress) {
+    result_.path = options_.folder + "/" + step_folder_name(progress.step);
+  }
 
   SaveResult run(const LocalState& state, const FlatRanges& share) {
     const auto begin = Clock::now();
@@ -70,10 +72,11 @@ class CheckpointWriter::Save {
                            all_could("prepare", [&] { prepare(state, share, shard); }) && stage() &&
                            all_could("write", [&] { write(*shard); }) && collect() &&
                            all_could("commit", [&] { commit(); });
-    staging_.reset();
     result_.is_saved = committed;
+    const bool confirmed = committed && confirm();
+    staging_.reset();
     result_.write_s = seconds_since(begin);
-    if (committed) check_and_retire();
+    if (confirmed) check_and_retire();
     return result_;
   }
 
@@ -155,7 +158,19 @@ class CheckpointWriter::Save {
     write_synced(staging_->path() + "/" + index_name, index_bytes);
     write_synced(staging_->path() + "/" + manifest_name, encode(manifest_of(index, index_bytes)));
     staging_->commit();
-    result_.path = options_.folder + "/" + step_folder_name(progress_.step);
+  }
+
+  // The commit itself stands, whatever comes of this.
+  bool confirm() {
+    if (all_could("confirm", [&] {
+          if (is_first()) staging_->confirm();
+        }))
+      return true;
+    result_.fault =
+        "it is in place, but the disk did not confirm that, so that a power cut could "
+        "take it; older ones stay. " +
+        result_.fault;
+    return false;
   }
 
   Manifest manifest_of(const CheckpointIndex& index, const std::string& index_bytes) const {
@@ -179,9 +194,8 @@ class CheckpointWriter::Save {
   // The new one is read back by those who wrote it; then older ones may go.
   void check_and_retire() {
     const auto begin = Clock::now();
-    const std::string path = options_.folder + "/" + step_folder_name(progress_.step);
     const bool is_sound =
-        !options_.read_back || all_could("read_back", [&] { verify_shard(path, record_); });
+        !options_.read_back || all_could("read_back", [&] { verify_shard(result_.path, record_); });
     result_.verify_s = seconds_since(begin);
     if (!is_sound) {
       result_.fault = "the checkpoint does not read back as it was written, so older ones stay: " +

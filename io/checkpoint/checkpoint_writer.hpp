@@ -28,10 +28,10 @@ struct CheckpointOptions {
 
 struct SaveResult {
   bool is_saved = false;
-  // What went wrong, if anything: of a checkpoint that is saved, that older ones could not be
-  // removed, or that it does not read back as it was written.
+  // What went wrong, if anything: of a checkpoint that is saved, that the disk did not confirm it,
+  // that it does not read back as it was written, or that older ones could not be removed.
   std::string fault;
-  std::string path;
+  std::string path;             // where it is, or would be
   std::uint64_t num_bytes = 0;  // of all shards
   double write_s = 0.0;         // until the commit
   double verify_s = 0.0;

@@ -17,12 +17,59 @@ void verify_shard(const std::string& folder, const ShardRecord& record) {
   drop_from_cache(path);
   const auto check = [&](std::size_t, std::size_t i, std::span<const std::byte> bytes) {
     const BlockRecord& block = record.blocks[i];
-    require(block_checksum(bytes.data(), bytes.size()) == block.checksum, ExitCode::data,
-            fmt::format("{}, block {} (bytes {} to {}): what the disk gives back is not what was "
-                        "written; look at the disk, the memory, the system's log",
-                        path, i, block.offset, block.offset + block.num_bytes - 1));
+    if (block_checksum(bytes.data(), bytes.size()) == block.checksum) return;
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}, block {} (bytes {} to {}): what the disk gives back is not what was "
+                    "written; look at the disk, the memory, the system's log",
+                    path, i, block.offset, block.offset + block.num_bytes - 1));
   };
   read_blocks({{path, record.blocks}}, check);
+}
+
+namespace {
+
+std::span<const BlockRecord> blocks_in(const CheckpointIndex& index, Range blocks) {
+  return std::span(index.blocks)
+      .subspan(static_cast<std::size_t>(blocks.begin), static_cast<std::size_t>(blocks.size()));
+}
+
+// By the order of their blocks.
+std::vector<const PieceRecord*> pieces_of(const CheckpointIndex& index, index_t file) {
+  std::vector<const PieceRecord*> pieces;
+  for (const PieceRecord& piece : index.pieces) {
+    if (piece.file == file) pieces.push_back(&piece);
+  }
+  std::sort(pieces.begin(), pieces.end(), [](const PieceRecord* a, const PieceRecord* b) {
+    return a->first_block < b->first_block;
+  });
+  return pieces;
+}
+
+constexpr const char* altered = "its checksum is not that of what was written";
+
+}  // namespace
+
+void verify_structure(const Checkpoint& checkpoint, int part, int num_parts) {
+  const CheckpointIndex& index = checkpoint.index;
+  for (index_t file = part; file < static_cast<index_t>(index.files.size()); file += num_parts) {
+    std::vector<Range> between;
+    index_t begin = index.files[static_cast<std::size_t>(file)].blocks.begin;
+    for (const PieceRecord* piece : pieces_of(index, file)) {
+      between.push_back({begin, piece->first_block});
+      begin = blocks_of(*piece).end;
+    }
+    between.push_back({begin, index.files[static_cast<std::size_t>(file)].blocks.end});
+    std::vector<BlockRun> runs;
+    for (const Range& blocks : between)
+      runs.push_back({checkpoint.file_path(file), blocks_in(index, blocks)});
+    read_blocks(runs, [&](std::size_t run, std::size_t i, std::span<const std::byte> bytes) {
+      if (block_checksum(bytes.data(), bytes.size()) == runs[run].blocks[i].checksum) return;
+      throw Error(
+          ExitCode::data,
+          block_fault(checkpoint, file, between[run].begin + static_cast<index_t>(i), altered));
+    });
+  }
 }
 
 namespace {
@@ -60,18 +107,9 @@ class Verification {
   void verify_file(index_t number, const Progress& progress) {
     const CheckpointIndex& index = checkpoint_.index;
     const FileRecord& file = index.files[static_cast<std::size_t>(number)];
-    const std::span<const BlockRecord> blocks =
-        std::span(index.blocks)
-            .subspan(static_cast<std::size_t>(file.blocks.begin),
-                     static_cast<std::size_t>(file.blocks.size()));
-    // Its pieces by first block: the one that a block belongs to is found by going on.
-    std::vector<const PieceRecord*> pieces;
-    for (const PieceRecord& piece : index.pieces) {
-      if (piece.file == number) pieces.push_back(&piece);
-    }
-    std::sort(pieces.begin(), pieces.end(), [](const PieceRecord* a, const PieceRecord* b) {
-      return a->first_block < b->first_block;
-    });
+    const std::span<const BlockRecord> blocks = blocks_in(index, file.blocks);
+    // The piece that a block belongs to is found by going on.
+    const std::vector<const PieceRecord*> pieces = pieces_of(index, number);
     auto piece = pieces.begin();
     const auto check = [&](std::size_t, std::size_t i, std::span<const std::byte> bytes) {
       const index_t block = file.blocks.begin + static_cast<index_t>(i);
@@ -89,8 +127,7 @@ class Verification {
     report_.bytes_read += bytes.size();
     const auto& record = checkpoint_.index.blocks[static_cast<std::size_t>(block)];
     if (block_checksum(bytes.data(), bytes.size()) != record.checksum) {
-      add_fault(
-          block_fault(checkpoint_, file, block, "its checksum is not that of what was written"));
+      add_fault(block_fault(checkpoint_, file, block, altered));
     } else if (piece) {
       const Shape& global = checkpoint_.tensor_of(*piece).global;
       sums_[static_cast<std::size_t>(piece->tensor)] +=

@@ -37,6 +37,7 @@ void save(const std::string& folder, index_t step, const std::string& text) {
   StagingFolder staging(folder, step, new_checkpoint_id());
   write_files(staging.path(), text);
   staging.commit();
+  staging.confirm();
 }
 
 bool is_whole(const std::string& folder, const std::string& text) {
