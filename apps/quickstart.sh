@@ -33,13 +33,16 @@ else
   fi
 fi
 
+# state_hash and loss_hash of a summary.
+hashes_of() { sed 's/.*"state_hash":"\([0-9a-f]*\)".*"loss_hash":"\([0-9a-f]*\)".*/\1 \2/' "$1"; }
+
 # train TP DP: one run of the plan; its state hash goes to stdout.
 train() {
   local tp=$1 dp=$2 run
   run=build/quickstart/run-$(date +%Y%m%d-%H%M%S)-tp$tp-dp$dp
   apps/launch.sh $((tp * dp)) build/release/weft train "$plan" --run "$run" --json \
     --set layout.tp="$tp" --set layout.dp="$dp" --set run.steps="$steps" | tail -1 >"build/quickstart/summary.json"
-  sed 's/.*"state_hash":"\([0-9a-f]*\)".*"loss_hash":"\([0-9a-f]*\)".*/\1 \2/' build/quickstart/summary.json
+  hashes_of build/quickstart/summary.json
 }
 
 say "4. training on 4 ranks: tp=2, dp=2"
@@ -61,3 +64,19 @@ fi
 say "8. a vision transformer on every layout of a grid, with tensor, data and pipeline parallel"
 apps/launch.sh 4 build/release/weft layouts apps/plans/cifar10-vit-12.toml --steps 4 --warmup 1 \
   --grid "tp=1,2 dp=1,2 pp=1,2 zero=0,1 sequence_parallel=true"
+
+say "9. killed in the middle on tp=2 dp=2, resumed on tp=1 dp=2"
+run=build/quickstart/run-$(date +%Y%m%d-%H%M%S)-killed
+checkpoints="--set checkpoint.every_steps=$(((steps + 5) / 6)) --set run.steps=$steps"
+apps/launch.sh 4 build/release/weft train "$plan" --run "$run" --set layout.tp=2 --set layout.dp=2 $checkpoints </dev/null &
+launcher=$!
+until compgen -G "$run/checkpoints/step-*" >/dev/null || ! kill -0 $launcher 2>/dev/null; do sleep 0.05; done
+kill $launcher 2>/dev/null || true
+wait $launcher || true
+apps/launch.sh 2 build/release/weft train "$plan" --run "$run" --resume auto --json --set layout.dp=2 $checkpoints </dev/null |
+  tail -1 >build/quickstart/summary.json
+resumed=$(hashes_of build/quickstart/summary.json)
+build/release/weft ckpt ls "$run"
+printf 'undisturbed  %s\nresumed      %s\n' "$four" "$resumed"
+[ "$four" = "$resumed" ] || { echo "THE BITS DIFFER. This is a fault of weft: please report it with $run."; exit 1; }
+echo "the bits agree: nothing was lost."

@@ -74,13 +74,15 @@ class MpiSession final : public Session {
 
   ~MpiSession() override {
     const bool is_unwinding = std::uncaught_exceptions() > num_exceptions_;
-    if (comm_ == whole_) {
+    const bool comm_is_whole = comm_ == whole_;
+    if (comm_is_whole) {
       // The others may not come.
       if (is_unwinding) abort(ExitCode::failed, "the session went down with an exception");
       leave_in_order();
     }
     if (!is_unwinding) MPI_Comm_free(&comm_);
-    if (ends_mpi_) MPI_Finalize();
+    if (ends_mpi_) MPI_Finalize();  // it waits for the others, also for one that has died just now
+    if (comm_is_whole) watch_->stop();
   }
 
   int rank() const override { return rank_; }
@@ -217,7 +219,7 @@ class MpiSession final : public Session {
     } catch (...) {
       abort(ExitCode::failed, "the session could not end in order");
     }
-    watch_->stop();
+    watch_->leave();
   }
 
   MPI_Comm comm_;

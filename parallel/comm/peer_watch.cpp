@@ -268,14 +268,16 @@ bool PeerWatch::wait_for_death() {
 void PeerWatch::run() {
   if (!wait_for_death() || stops_within(options_.grace)) return;
   prefer_what_was_seen();
-  has_death_.store(true, std::memory_order_release);
-  if (stops_within(options_.patience)) return;
+  const bool is_leaving = is_leaving_.load(std::memory_order_acquire);
+  if (!is_leaving) has_death_.store(true, std::memory_order_release);
+  const auto patience = is_leaving ? options_.leaving_patience : options_.patience;
+  if (stops_within(patience)) return;
   if (take_last_word()) {
-    std::fprintf(stderr,
-                 "rank %d ends the run: %s; rank %d was at work of its own and did not come to a "
-                 "message within %g s\n",
-                 rank_, cause().c_str(), rank_,
-                 std::chrono::duration<double>(options_.patience).count());
+    std::fprintf(stderr, "rank %d ends the run: %s; rank %d %s within %g s\n", rank_,
+                 cause().c_str(), rank_,
+                 is_leaving ? "was leaving, all work being done, and did not come to an end"
+                            : "was at work of its own and did not come to a message",
+                 std::chrono::duration<double>(patience).count());
     std::fflush(stderr);
   }
   if (options_.last_act) options_.last_act(*this);

@@ -35,6 +35,9 @@ class PeerWatch {
     std::chrono::milliseconds grace{100};
     // From then on the main thread has this long to come to its end; then the process ends here.
     std::chrono::milliseconds patience{1000};
+    // The same once leave() was called: others end when they are through, and this process must
+    // follow them.
+    std::chrono::milliseconds leaving_patience{4000};
     // What the thread then does before, the reason being said.
     std::function<void(const PeerWatch&)> last_act = {};
   };
@@ -70,7 +73,10 @@ class PeerWatch {
   // some of them cannot be seen from here.
   bool others_end_within(std::chrono::milliseconds time) const;
 
-  // All ranks are about to leave in order: from here on an ending is none. Idempotent.
+  // All ranks are about to leave in order, by calls that may wait for each other (MPI_Finalize):
+  // from here on an ending is no death, but this process must come to stop() soon after it.
+  void leave() noexcept { is_leaving_.store(true, std::memory_order_release); }
+  // From here on an ending is none. Idempotent.
   void stop() noexcept;
 
   // True for the first caller: who may say why the run ends. One message a process.
@@ -113,6 +119,7 @@ class PeerWatch {
   std::vector<Handle> handles_;  // of the others on this host; constant once the thread runs
   Descriptor stop_event_, report_event_;
   std::atomic<bool> has_death_{false};
+  std::atomic<bool> is_leaving_{false};
   std::atomic<bool> is_last_word_taken_{false};
   mutable std::mutex mutex_;
   Cause cause_;  // under mutex_

@@ -217,6 +217,41 @@ TEST_CASE("an ending after stop is none, and neither is one within the grace") {
   REQUIRE_FALSE(watch.has_death());
 }
 
+// The exit code of a process that watches `peer`, leaves, sees it die, and comes to its end or does
+// not.
+int exit_code_of_leaver(Child& peer, bool comes_to_its_end) {
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
+  const pid_t leaver = fork();
+  if (leaver == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    PeerWatch watch(0, {ProcessIdentity::mine(), peer.identity()},
+                    {.grace = 20ms, .patience = 60s, .leaving_patience = 500ms});
+    watch.leave();
+    if (write(ready[1], "x", 1) != 1) _exit(99);
+    std::this_thread::sleep_for(comes_to_its_end ? 200ms : 20000ms);
+    if (watch.has_death()) _exit(98);
+    watch.stop();
+    _exit(0);
+  }
+  char byte;
+  REQUIRE(read(ready[0], &byte, 1) == 1);
+  peer.end();
+  int status = 0;
+  REQUIRE(waitpid(leaver, &status, 0) == leaver);
+  close(ready[0]);
+  close(ready[1]);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_CASE("who leaves need not mind an ending, but must follow it") {
+  Child first, second;
+  CHECK(exit_code_of_leaver(first, true) == 0);
+  const auto begin = Clock::now();
+  CHECK(exit_code_of_leaver(second, false) == static_cast<int>(ExitCode::peer));
+  CHECK(Clock::now() - begin < 10s);
+}
+
 TEST_CASE("one message a process") {
   PeerWatch watch(0, {ProcessIdentity::mine()});
   REQUIRE(watch.take_last_word());
