@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "apps/layout_json.hpp"
+#include "apps/agreement.hpp"
 #include "apps/version_command.hpp"
 #include "io/checkpoint/hdf5_file.hpp"
 #include "io/plan_file.hpp"
@@ -61,6 +61,10 @@ void RunCheckpoints::identify(const Trainer& trainer) {
 index_t RunCheckpoints::restore(Trainer& trainer, const ResumeOptions& options) {
   identify(trainer);
   steps_saved_ = Resume(world_, folder_, options, plan_, identity_, text_).restore(trainer);
+  // What a run that was killed had not come to: the one just loaded is sound.
+  agree(world_, "retire", [&] {
+    if (world_.rank() == 0) retire_older(folder_, steps_saved_, plan_.checkpoint.keep);
+  });
   return steps_saved_;
 }
 

@@ -49,6 +49,18 @@ void write_synced(const std::string& path, std::string_view bytes) {
 
 }  // namespace
 
+void retire_older(const std::string& folder, index_t newest, index_t keep) {
+  index_t valid = 0;
+  for (const CheckpointPlace& place : list_checkpoints(folder)) {
+    if (place.step > newest) continue;
+    if (valid >= keep) {
+      remove_checkpoint(folder, place);
+    } else if (fault_of([&] { read_checkpoint_texts(place.path); }).empty()) {
+      ++valid;
+    }
+  }
+}
+
 CheckpointWriter::CheckpointWriter(Communicator& world, CheckpointOptions options,
                                    RunIdentity identity)
     : world_(world), options_(std::move(options)), identity_(std::move(identity)) {}
@@ -203,20 +215,8 @@ class CheckpointWriter::Save {
       return;
     }
     all_could("retire", [&] {
-      if (is_first()) retire_older();
+      if (is_first()) retire_older(options_.folder, progress_.step, options_.keep);
     });
-  }
-
-  void retire_older() {
-    index_t valid = 0;
-    for (const CheckpointPlace& place : list_checkpoints(options_.folder)) {
-      if (place.step > progress_.step) continue;
-      if (valid >= options_.keep) {
-        remove_checkpoint(options_.folder, place);
-      } else if (fault_of([&] { read_checkpoint_texts(place.path); }).empty()) {
-        ++valid;
-      }
-    }
   }
 
   const CheckpointOptions& options_;

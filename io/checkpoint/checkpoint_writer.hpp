@@ -37,6 +37,11 @@ struct SaveResult {
   double verify_s = 0.0;
 };
 
+// Removes what is older than the `keep` newest checkpoints up to step `newest`, which is known to
+// be sound; those that do not open are not counted. Only for the holder of the lease. Throws
+// Error(failed).
+void retire_older(const std::string& folder, index_t newest, index_t keep);
+
 class CheckpointWriter {
  public:
   // `identity` matters on rank 0 alone. `world` must outlive it.

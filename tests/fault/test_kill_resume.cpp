@@ -35,8 +35,11 @@ struct Story {
 };
 
 // While the run starts, or once it has logged a step that it has still to do and a bit later; also
-// when it is about to end, and after it.
+// when it is about to end, and after it. Not before rank 0 has said its first word: a death inside
+// MPI_Init is for the launcher to notice, and this one is told not to.
 void wait_for_a_moment(Random& random, const Story& story, Job& job) {
+  while (!contains(job.output(), "weft train") && !job.launcher_ended_within(1ms)) {
+  }
   const bool while_starting = draw(random, 0, 4) == 0;
   const auto pause = std::chrono::microseconds(draw(random, 0, while_starting ? 400'000 : 30'000));
   // Lines of steps that this start will cut back may stand there already: then the moment is early.
