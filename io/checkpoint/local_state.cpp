@@ -1,7 +1,5 @@
 #include "io/checkpoint/local_state.hpp"
 
-#include "core/norm_block.hpp"
-
 namespace weft {
 
 LocalState local_state(const ParameterSet& parameters, const Optimizer& optimizer) {
@@ -16,8 +14,10 @@ std::vector<HeldBox> boxes_in(const ParameterSet& parameters, const FlatRanges& 
   std::vector<HeldBox> boxes;
   for (const auto& p : parameters.all()) {
     const std::vector<LogicalTensor> tensors = logical_tensors(*p);
-    for_each_shard(p->spec, [&](index_t shard, Range local) {
-      ranges.for_each_in({p->offset + local.begin, p->offset + local.end},
+    for (index_t shard = p->spec.owned().begin; shard < p->spec.owned().end; ++shard) {
+      // With its pads, which may lie between elements; boxes have none.
+      const index_t begin = p->offset + p->spec.offset(shard);
+      ranges.for_each_in({begin, begin + p->spec.block(shard).num_elements()},
                          [&](Range flat, index_t) {
                            const Range here{flat.begin - p->offset, flat.end - p->offset};
                            for (const TensorBox& box : boxes_of(*p, shard, here)) {
@@ -25,7 +25,7 @@ std::vector<HeldBox> boxes_in(const ParameterSet& parameters, const FlatRanges& 
                              boxes.push_back({tensor.name, tensor.global, p.get(), box});
                            }
                          });
-    });
+    }
   }
   return boxes;
 }
