@@ -28,7 +28,8 @@ namespace {
 
 constexpr const char* exit_codes =
     "Exit codes: 0 done, 1 failed, 2 bad usage or plan, 3 stopped on purpose (requeue me),\n"
-    "4 a peer died or a collective timed out, 5 data missing, truncated or altered.\n";
+    "4 a peer died or a collective timed out, 5 data or checkpoint missing,\n"
+    "truncated or altered.\n";
 
 constexpr const char* first_steps =
     "First steps:\n"
@@ -147,8 +148,10 @@ int run_command(const CLI::App& app, const CommandLine& line, Session& session) 
   options.inputs = line.inputs;
   options.json = line.json;
   if (!line.resume.from.empty()) options.resume = line.resume;
-  require(options.resume || !(line.resume.strict || line.resume.allow_plan_change), ExitCode::usage,
-          "--strict and --allow-plan-change say how to resume: give --resume auto, too");
+  if (!options.resume && (line.resume.strict || line.resume.allow_plan_change))
+    throw AgreedError(
+        ExitCode::usage,
+        "--strict and --allow-plan-change say how to resume: give --resume auto, too");
   return train(options, session, std::cerr, std::cout);
 }
 

@@ -35,7 +35,6 @@ Resume::Resume(Communicator& world, std::string folder, const ResumeOptions& opt
 
 void Resume::skip(const std::string& path, const std::string& fault) {
   if (step_ || options_.strict) throw Error(ExitCode::data, fault);
-  ++num_skipped_;
   text_ << fmt::format(
                "weft: WARNING: the checkpoint {} is damaged and is passed over for an older one "
                "(--strict would stop here): {}\n",

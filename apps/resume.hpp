@@ -55,7 +55,6 @@ class Resume {
   const RunIdentity& identity_;
   std::ostream& text_;
   std::vector<CheckpointPlace> candidates_;  // rank 0; newest last
-  index_t num_skipped_ = 0;
 };
 
 }  // namespace weft

@@ -39,9 +39,11 @@ void RunCheckpoints::check_build(const Plan& plan, bool resumes) {
           "checkpoint.every_steps = 0, or build with -DWEFT_HDF5=ON");
 }
 
-std::unique_ptr<Lease> RunCheckpoints::take_lease(const Plan& plan, const std::string& run_folder,
+std::unique_ptr<Lease> RunCheckpoints::take_lease(const Plan& plan, bool resumes,
+                                                  const std::string& run_folder,
                                                   std::ostream& text) {
-  if (!saves(plan)) return nullptr;
+  // A resume renames and removes checkpoints, also where the plan saves none.
+  if (!resumes && !saves(plan)) return nullptr;
   const std::string folder = run_folder + "/checkpoints";
   auto lease = std::make_unique<Lease>(folder);
   if (!lease->warning().empty()) text << "weft: WARNING: " << lease->warning() << std::endl;

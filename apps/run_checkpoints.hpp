@@ -29,8 +29,8 @@ class RunCheckpoints {
   static void check_build(const Plan& plan, bool resumes);
   // Rank 0, before anything of the run's checkpoints is read: null where none will be written or
   // read. Throws Error(usage) where another process writes there.
-  static std::unique_ptr<Lease> take_lease(const Plan& plan, const std::string& run_folder,
-                                           std::ostream& text);
+  static std::unique_ptr<Lease> take_lease(const Plan& plan, bool resumes,
+                                           const std::string& run_folder, std::ostream& text);
 
   // Collective. Returns the steps done.
   index_t restore(Trainer& trainer, const ResumeOptions& options);

@@ -73,6 +73,7 @@ class TrainJob {
   void open_run_folder() {
     require(!options_.resume || !options_.run_folder.empty(), ExitCode::usage,
             "--resume: which run? Name its folder with --run");
+    if (options_.resume) parse_resume(options_.resume->from);
     RunCheckpoints::check_build(plan_, options_.resume.has_value());
     if (!is_first()) return;
     run_folder_ =
@@ -81,7 +82,7 @@ class TrainJob {
       log_ = std::make_unique<RunLog>(run_folder_, to_toml(plan_));
       log_->write_split(split_record(data_.split));
     }
-    lease_ = RunCheckpoints::take_lease(plan_, run_folder_, text_);
+    lease_ = RunCheckpoints::take_lease(plan_, options_.resume.has_value(), run_folder_, text_);
   }
 
   void reopen_run_log() {

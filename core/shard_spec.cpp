@@ -6,6 +6,11 @@
 
 namespace weft {
 
+Box whole_box(const Shape& shape) {
+  const int last = shape.num_dims() - 1;
+  return {{0, last == 0 ? 1 : shape[0]}, {0, shape[last]}};
+}
+
 ShardSpec ShardSpec::replicated(const Shape& global) {
   ShardSpec spec;
   spec.global_ = global;
@@ -26,18 +31,17 @@ ShardSpec ShardSpec::cut(const Shape& global, int dim, index_t padded_extent, in
 }
 
 Box ShardSpec::block(index_t shard) const {
-  const bool one_dim = global_.num_dims() == 1;
-  Box box{{0, one_dim ? 1 : global_[0]}, {0, global_[one_dim ? 0 : 1]}};
+  Box box = whole_box(global_);
   if (is_replicated()) return box;
-  (one_dim || dim_ == 1 ? box.cols : box.rows) = piece(shard);
+  (dim_ + 1 == global_.num_dims() ? box.cols : box.rows) = piece(shard);
   return box;
 }
 
 Box ShardSpec::valid(index_t shard) const {
   Box box = block(shard);
-  const bool one_dim = global_.num_dims() == 1;
-  box.rows = intersection(box.rows, {0, one_dim ? 1 : global_[0]});
-  box.cols = intersection(box.cols, {0, global_[one_dim ? 0 : 1]});
+  const Box whole = whole_box(global_);
+  box.rows = intersection(box.rows, whole.rows);
+  box.cols = intersection(box.cols, whole.cols);
   return box;
 }
 

@@ -26,6 +26,9 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
+// All of a tensor of one or two dims; one of one dim is one row.
+Box whole_box(const Shape& shape);
+
 class ShardSpec {
  public:
   static constexpr index_t block_alignment = 64;  // elements

@@ -14,9 +14,6 @@ namespace {
 
 constexpr index_t most_elements_at_once = index_t{4} << 20;
 
-index_t rows_of(const Shape& shape) { return shape.num_dims() == 1 ? 1 : shape[0]; }
-index_t width_of(const Shape& shape) { return shape[shape.num_dims() - 1]; }
-
 void compare_rows(TensorDifference& out, const std::vector<std::uint32_t>& a,
                   const std::vector<std::uint32_t>& b, index_t first_row, index_t width) {
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -37,7 +34,8 @@ void compare_rows(TensorDifference& out, const std::vector<std::uint32_t>& a,
 
 void compare_values(TensorDifference& out, const Checkpoint& a, index_t in_a, const Checkpoint& b,
                     index_t in_b) {
-  const index_t width = width_of(out.a), num_rows = rows_of(out.a);
+  const Box whole = whole_box(out.a);
+  const index_t width = whole.cols.size(), num_rows = whole.rows.size();
   const index_t step = std::max<index_t>(1, most_elements_at_once / width);
   for (index_t row = 0; row < num_rows; row += step) {
     const Range rows{row, std::min(row + step, num_rows)};
@@ -50,9 +48,9 @@ void compare_values(TensorDifference& out, const Checkpoint& a, index_t in_a, co
 
 std::vector<std::uint32_t> read_rows(const Checkpoint& checkpoint, index_t tensor, Range rows) {
   const CheckpointIndex& index = checkpoint.index;
-  const index_t width = width_of(index.tensors[static_cast<std::size_t>(tensor)].global);
+  const index_t width =
+      whole_box(index.tensors[static_cast<std::size_t>(tensor)].global).cols.size();
   std::vector<std::uint32_t> out(static_cast<std::size_t>(rows.size() * width));
-  constexpr index_t block_elements = BlockRecord::most_bytes / index_t{sizeof(float)};
   // Pieces are grouped by tensor.
   auto piece = std::partition_point(index.pieces.begin(), index.pieces.end(),
                                     [&](const PieceRecord& p) { return p.tensor < tensor; });
@@ -63,9 +61,7 @@ std::vector<std::uint32_t> read_rows(const Checkpoint& checkpoint, index_t tenso
     const index_t cols = piece->box.cols.size();
     const Range elements{(both.begin - piece->box.rows.begin) * cols,
                          (both.end - piece->box.rows.begin) * cols};
-    wanted.push_back({piece - index.pieces.begin(),
-                      {piece->first_block + elements.begin / block_elements,
-                       piece->first_block + (elements.end - 1) / block_elements + 1}});
+    wanted.push_back({piece - index.pieces.begin(), blocks_of(*piece, elements)});
   }
   read_pieces(checkpoint, wanted, [&](index_t number, Range elements, const std::uint32_t* bits) {
     const Box& box = index.pieces[static_cast<std::size_t>(number)].box;

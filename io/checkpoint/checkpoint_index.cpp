@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "core/error.hpp"
@@ -44,12 +45,10 @@ void add_tensors(const std::vector<TensorRecord>& all, Tables& to) {
   to.push_back({"/tensors/kind", column(all, [](const R& t) { return t.kind; })});
   to.push_back({"/tensors/dtype", column(all, [](const R& t) { return t.dtype; })});
   to.push_back({"/tensors/num_dims", column(all, [](const R& t) { return t.global.num_dims(); })});
-  // A tensor of one dim is one row.
-  to.push_back({"/tensors/rows", column(all, [](const R& t) {
-                  return t.global.num_dims() == 2 ? t.global[0] : 1;
-                })});
   to.push_back(
-      {"/tensors/cols", column(all, [](const R& t) { return t.global[t.global.num_dims() - 1]; })});
+      {"/tensors/rows", column(all, [](const R& t) { return whole_box(t.global).rows.size(); })});
+  to.push_back(
+      {"/tensors/cols", column(all, [](const R& t) { return whole_box(t.global).cols.size(); })});
   to.push_back({"/tensors/fingerprint", column(all, [](const R& t) { return t.fingerprint; })});
 }
 
@@ -81,22 +80,14 @@ void add_files(const CheckpointIndex& index, Tables& to) {
 class Decoder {
  public:
   Decoder(std::string bytes, const std::string& path)
-      : path_(path), file_(std::move(bytes), path) {}
+      : path_(path), expect_{path}, file_(std::move(bytes), path) {}
 
   CheckpointIndex decode();
 
  private:
-  // `text` is called for its words only where they are needed.
-  template <class Text>
-  void expect(bool holds, Text text) const {
-    if (!holds) [[unlikely]]
-      throw Error(ExitCode::data,
-                  fmt::format("{} contradicts itself: {}; use another checkpoint", path_, text()));
-  }
-
   index_t to_index(std::uint64_t value, const char* what) const {
-    expect(value <= std::uint64_t{std::numeric_limits<index_t>::max()},
-           [&] { return fmt::format("{} is {}", what, value); });
+    expect_(value <= std::uint64_t{std::numeric_limits<index_t>::max()},
+            [&] { return fmt::format("{} is {}", what, value); });
     return static_cast<index_t>(value);
   }
   index_t root_index(const char* name) const;
@@ -105,7 +96,7 @@ class Decoder {
   // A column of `size` values.
   template <class Values>
   Values sized(Values values, std::size_t size, const char* path) const {
-    expect(values.size() == size, [&] {
+    expect_(values.size() == size, [&] {
       return fmt::format("{} has {} values where its first column has {}", path, values.size(),
                          size);
     });
@@ -126,6 +117,7 @@ class Decoder {
   void read_blocks();
 
   const std::string& path_;
+  IndexExpectation expect_;
   hdf5::Reader file_;
   CheckpointIndex index_;
 };
@@ -157,15 +149,15 @@ void Decoder::check_format() const {
 
 index_t Decoder::root_index(const char* name) const {
   const Integers values = file_.root_integers(name);
-  expect(values.size() == 1,
-         [&] { return fmt::format("attribute {} has {} values, not one", name, values.size()); });
+  expect_(values.size() == 1,
+          [&] { return fmt::format("attribute {} has {} values, not one", name, values.size()); });
   return to_index(values[0], name);
 }
 
 std::string Decoder::one_text(const std::string& path) const {
   const Texts values = file_.texts(path);
-  expect(values.size() == 1,
-         [&] { return fmt::format("{} has {} texts, not one", path, values.size()); });
+  expect_(values.size() == 1,
+          [&] { return fmt::format("{} has {} texts, not one", path, values.size()); });
   return values[0];
 }
 
@@ -191,7 +183,7 @@ void Decoder::read_tensors() {
   const Integers cols = integers("/tensors/cols", size);
   const Integers fingerprints = integers("/tensors/fingerprint", size);
   for (std::size_t i = 0; i < size; ++i) {
-    expect(num_dims[i] == 2 || (num_dims[i] == 1 && rows[i] == 1), [&] {
+    expect_(num_dims[i] == 2 || (num_dims[i] == 1 && rows[i] == 1), [&] {
       return fmt::format("tensor {} has {} dims and {} rows", names[i], num_dims[i], rows[i]);
     });
     const index_t num_cols = to_index(cols[i], "a tensor's number of columns");
@@ -247,6 +239,24 @@ void Decoder::read_blocks() {
 
 std::uint64_t block_checksum(const void* bytes, std::size_t size) {
   return XXH3_64bits(bytes, size);
+}
+
+index_t num_blocks(const Box& box) {
+  return (box.num_elements() - 1) / BlockRecord::most_elements + 1;
+}
+
+Range blocks_of(const PieceRecord& piece) {
+  return {piece.first_block, piece.first_block + num_blocks(piece.box)};
+}
+
+Range blocks_of(const PieceRecord& piece, Range elements) {
+  return {piece.first_block + elements.begin / BlockRecord::most_elements,
+          piece.first_block + (elements.end - 1) / BlockRecord::most_elements + 1};
+}
+
+Range elements_of(const PieceRecord& piece, index_t block) {
+  const index_t first = (block - piece.first_block) * BlockRecord::most_elements;
+  return {first, std::min(first + BlockRecord::most_elements, piece.box.num_elements())};
 }
 
 index_t CheckpointIndex::num_elements() const {

@@ -24,6 +24,7 @@ struct TensorRecord {
 // first byte to its last.
 struct BlockRecord {
   static constexpr index_t most_bytes = 64 * 1024;
+  static constexpr index_t most_elements = most_bytes / index_t{sizeof(float)};
   std::uint64_t offset = 0;
   std::uint64_t num_bytes = 0;
   std::uint64_t checksum = 0;
@@ -40,6 +41,14 @@ struct PieceRecord {
   index_t first_block = 0;  // in CheckpointIndex::blocks
   friend bool operator==(const PieceRecord&, const PieceRecord&) = default;
 };
+
+// Blocks that the elements of a box fill.
+index_t num_blocks(const Box& box);
+// The blocks of a piece: all, and those that hold some of its `elements` (row-major, not empty).
+// The elements that one of its blocks holds.
+Range blocks_of(const PieceRecord& piece);
+Range blocks_of(const PieceRecord& piece, Range elements);
+Range elements_of(const PieceRecord& piece, index_t block);
 
 struct FileRecord {
   std::string name;  // "shard-00003.h5"

@@ -97,20 +97,23 @@ Checkpoint open_checkpoint(const std::string& path) {
   return make_checkpoint(path, read_checkpoint_texts(path));
 }
 
-Range blocks_of(const PieceRecord& piece) {
-  const index_t bytes = piece.box.num_elements() * index_t{sizeof(float)};
-  const index_t count = (bytes + BlockRecord::most_bytes - 1) / BlockRecord::most_bytes;
-  return {piece.first_block, piece.first_block + count};
+std::span<const BlockRecord> blocks_in(const CheckpointIndex& index, Range blocks) {
+  return std::span(index.blocks)
+      .subspan(static_cast<std::size_t>(blocks.begin), static_cast<std::size_t>(blocks.size()));
 }
 
-Range elements_of(const PieceRecord& piece, index_t block) {
-  constexpr index_t block_elements = BlockRecord::most_bytes / index_t{sizeof(float)};
-  const index_t first = (block - piece.first_block) * block_elements;
-  return {first, std::min(first + block_elements, piece.box.num_elements())};
+bool is_unaltered(const BlockRecord& block, std::span<const std::byte> bytes) {
+  return block_checksum(bytes.data(), bytes.size()) == block.checksum;
 }
 
-std::string block_fault(const Checkpoint& checkpoint, index_t file, index_t block,
-                        std::string_view what) {
+void require_unaltered(const Checkpoint& checkpoint, index_t file, index_t block,
+                       std::span<const std::byte> bytes) {
+  // The words are looked for only where they are needed.
+  if (!is_unaltered(checkpoint.index.blocks[static_cast<std::size_t>(block)], bytes))
+    throw Error(ExitCode::data, block_fault(checkpoint, file, block) + ". " + advice);
+}
+
+std::string block_fault(const Checkpoint& checkpoint, index_t file, index_t block) {
   const CheckpointIndex& index = checkpoint.index;
   const FileRecord& record = index.files[static_cast<std::size_t>(file)];
   const BlockRecord& bytes = index.blocks[static_cast<std::size_t>(block)];
@@ -120,9 +123,10 @@ std::string block_fault(const Checkpoint& checkpoint, index_t file, index_t bloc
     const TensorRecord& tensor = checkpoint.tensor_of(piece);
     of = tensor.name + " " + tensor.kind;
   }
-  return fmt::format("{}/{}, block {} (bytes {} to {}, {}): {}", checkpoint.path, record.name,
-                     block - record.blocks.begin, bytes.offset, bytes.offset + bytes.num_bytes - 1,
-                     of, what);
+  return fmt::format(
+      "{}/{}, block {} (bytes {} to {}, {}): its checksum is not that of what was written",
+      checkpoint.path, record.name, block - record.blocks.begin, bytes.offset,
+      bytes.offset + bytes.num_bytes - 1, of);
 }
 
 std::uint64_t read_pieces(const Checkpoint& checkpoint, const std::vector<PieceBlocks>& wanted,
@@ -131,22 +135,14 @@ std::uint64_t read_pieces(const Checkpoint& checkpoint, const std::vector<PieceB
   std::vector<BlockRun> runs;
   for (const PieceBlocks& one : wanted) {
     const PieceRecord& piece = index.pieces[static_cast<std::size_t>(one.piece)];
-    runs.push_back({checkpoint.file_path(piece.file),
-                    std::span(index.blocks)
-                        .subspan(static_cast<std::size_t>(one.blocks.begin),
-                                 static_cast<std::size_t>(one.blocks.size()))});
+    runs.push_back({checkpoint.file_path(piece.file), blocks_in(index, one.blocks)});
   }
   std::uint64_t num_bytes = 0;
   read_blocks(runs, [&](std::size_t run, std::size_t i, std::span<const std::byte> bytes) {
     const PieceBlocks& one = wanted[run];
     const PieceRecord& piece = index.pieces[static_cast<std::size_t>(one.piece)];
     const index_t block = one.blocks.begin + static_cast<index_t>(i);
-    if (block_checksum(bytes.data(), bytes.size()) !=
-        index.blocks[static_cast<std::size_t>(block)].checksum)
-      throw Error(
-          ExitCode::data,
-          block_fault(checkpoint, piece.file, block,
-                      std::string("its checksum is not that of what was written. ") + advice));
+    require_unaltered(checkpoint, piece.file, block, bytes);
     use(one.piece, elements_of(piece, block), reinterpret_cast<const std::uint32_t*>(bytes.data()));
     num_bytes += bytes.size();
   });

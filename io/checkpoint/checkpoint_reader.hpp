@@ -1,8 +1,10 @@
 // Opens a checkpoint and reads it, each byte verified before anything believes it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,9 +53,8 @@ struct PieceBlocks {
   Range blocks;       // in CheckpointIndex::blocks
 };
 
-// All blocks of a piece, and the elements of the piece, row-major, that one of them holds.
-Range blocks_of(const PieceRecord& piece);
-Range elements_of(const PieceRecord& piece, index_t block);
+// Blocks that follow one another in the index.
+std::span<const BlockRecord> blocks_in(const CheckpointIndex& index, Range blocks);
 
 // Reads `wanted` in order, some MiB ahead of the caller on a thread, and calls
 //   use(piece number, elements of the piece, their bits)
@@ -63,9 +64,13 @@ using UsePiece = std::function<void(index_t piece, Range elements, const std::ui
 std::uint64_t read_pieces(const Checkpoint& checkpoint, const std::vector<PieceBlocks>& wanted,
                           const UsePiece& use);
 
+// Whether a block's bytes are those that were written; the same, or Error(data) by block_fault().
+bool is_unaltered(const BlockRecord& block, std::span<const std::byte> bytes);
+void require_unaltered(const Checkpoint& checkpoint, index_t file, index_t block,
+                       std::span<const std::byte> bytes);
+
 // What is wrong with a block, for people: "shard-00001.h5, block 17 (bytes 1048576 to 1114111,
-// block.0.up.weight value): ...".
-std::string block_fault(const Checkpoint& checkpoint, index_t file, index_t block,
-                        std::string_view what);
+// block.0.up.weight value): its checksum is not that of what was written".
+std::string block_fault(const Checkpoint& checkpoint, index_t file, index_t block);
 
 }  // namespace weft

@@ -79,13 +79,8 @@ class CheckpointWriter::Save {
 
   SaveResult run(const LocalState& state, const FlatRanges& share) {
     const auto begin = Clock::now();
-    std::optional<ShardWriter> shard;
-    const bool committed = choose_id() &&
-                           all_could("prepare", [&] { prepare(state, share, shard); }) && stage() &&
-                           all_could("write", [&] { write(*shard); }) && collect() &&
-                           all_could("commit", [&] { commit(); });
-    result_.is_saved = committed;
-    const bool confirmed = committed && confirm();
+    result_.is_saved = write_all(state, share) && all_could("commit", [&] { commit(); });
+    const bool confirmed = result_.is_saved && confirm();
     staging_.reset();
     result_.write_s = seconds_since(begin);
     if (confirmed) check_and_retire();
@@ -107,6 +102,16 @@ class CheckpointWriter::Save {
     return true;
   }
 
+  // To where rank 0 has all that it needs for the commit.
+  bool write_all(const LocalState& state, const FlatRanges& share) {
+    std::optional<ShardWriter> shard;
+    if (!choose_id() || !all_could("prepare", [&] { prepare(state, share, shard); }) || !stage() ||
+        !all_could("write", [&] { write(*shard); }))
+      return false;
+    packed_ = world_.gather_strings("checkpoint.shards", 0, pack(record_));
+    return true;
+  }
+
   bool choose_id() {
     if (!all_could("id", [&] { id_ = is_first() ? new_checkpoint_id() : ""; })) return false;
     id_ = world_.broadcast_string("checkpoint.id", 0, id_);
@@ -119,9 +124,7 @@ class CheckpointWriter::Save {
         {"format", std::string("weft-shard")},
         {"version", std::vector{Manifest::major_version, Manifest::minor_version}},
         {"id", id_},
-        {"step", std::vector{static_cast<std::uint64_t>(progress_.step)}},
-        {"writer", std::vector{static_cast<std::uint64_t>(world_.rank())}},
-        {"writers", std::vector{static_cast<std::uint64_t>(world_.size())}}};
+        {"step", std::vector{static_cast<std::uint64_t>(progress_.step)}}};
     shard.emplace(state, share, root);
     my_bytes_ = shard->num_bytes();
   }
@@ -148,11 +151,6 @@ class CheckpointWriter::Save {
   void write(ShardWriter& shard) {
     record_ = shard.write(StagingFolder::path_of(options_.folder, progress_.step, id_),
                           shard_name(world_.rank()));
-  }
-
-  bool collect() {
-    packed_ = world_.gather_strings("checkpoint.shards", 0, pack(record_));
-    return true;
   }
 
   void commit() {

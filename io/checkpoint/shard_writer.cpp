@@ -87,11 +87,11 @@ std::vector<hdf5::Dataset> ShardWriter::datasets() const {
     const std::string path = "/" + kind->name + "/" + held.tensor;
     const Box& box = held.box.box;
     const Shape& global = held.global;
-    const index_t rows = global.num_dims() == 1 ? 1 : global[0];
+    const Box whole = whole_box(global);
     datasets.push_back(
         {.path = path + "/" + std::to_string(count[path]++),
          .shape = extents_of(box, global),
-         .attributes = {corner("global_shape", rows, global[global.num_dims() - 1], global),
+         .attributes = {corner("global_shape", whole.rows.end, whole.cols.end, global),
                         corner("box_begin", box.rows.begin, box.cols.begin, global),
                         corner("box_end", box.rows.end, box.cols.end, global)}});
   }
@@ -102,7 +102,7 @@ std::vector<hdf5::Dataset> ShardWriter::datasets() const {
 class ShardWriter::Pass {
  public:
   Pass(const hdf5::FileLayout& layout, const std::string& path)
-      : file_(path, layout.num_bytes), scratch_(block_elements) {}
+      : file_(path, layout.num_bytes), scratch_(BlockRecord::most_elements) {}
 
   void add_metadata(const hdf5::FileLayout::Metadata& metadata) {
     for (std::size_t done = 0; done < metadata.bytes.size();) {
@@ -118,10 +118,10 @@ class ShardWriter::Pass {
   std::uint64_t add_piece(const Piece& piece) {
     const HeldBox& held = piece.held;
     const Box& box = held.box.box;
-    const index_t width = held.global[held.global.num_dims() - 1];
+    const index_t width = whole_box(held.global).cols.size();
     std::uint64_t sum = 0;
-    for (index_t at = 0; at < box.num_elements(); at += block_elements) {
-      const Range elements{at, std::min(at + block_elements, box.num_elements())};
+    for (index_t at = 0; at < box.num_elements(); at += BlockRecord::most_elements) {
+      const Range elements{at, std::min(at + BlockRecord::most_elements, box.num_elements())};
       [[maybe_unused]] const index_t copied =
           gather_box(*held.parameter, held.box, elements, piece.kind->numbers(), scratch_.data());
       assert(copied == elements.size());
@@ -139,8 +139,6 @@ class ShardWriter::Pass {
   index_t num_blocks() const { return static_cast<index_t>(blocks_.size()); }
 
  private:
-  static constexpr index_t block_elements = BlockRecord::most_bytes / index_t{sizeof(float)};
-
   void add_block(const void* bytes, std::size_t size) {
     blocks_.push_back({offset_, size, block_checksum(bytes, size)});
     file_.write(bytes, size);

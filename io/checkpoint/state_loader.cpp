@@ -18,8 +18,6 @@ namespace weft {
 
 namespace {
 
-constexpr index_t block_elements = BlockRecord::most_bytes / index_t{sizeof(float)};
-
 // What this rank holds of one tensor of the index.
 struct Target {
   index_t tensor;
@@ -84,9 +82,7 @@ void add_blocks(const Wanted& wanted, std::vector<BoxPart> parts, std::vector<Pi
             [](const BoxPart& a, const BoxPart& b) { return a.position < b.position; });
   const std::size_t first = list.size();
   for (const BoxPart& part : parts) {
-    const Range blocks{
-        wanted.record.first_block + part.position / block_elements,
-        wanted.record.first_block + (part.position + part.length - 1) / block_elements + 1};
+    const Range blocks = blocks_of(wanted.record, {part.position, part.position + part.length});
     if (list.size() > first && blocks.begin <= list.back().blocks.end) {
       list.back().blocks.end = std::max(list.back().blocks.end, blocks.end);
     } else {
@@ -98,11 +94,11 @@ void add_blocks(const Wanted& wanted, std::vector<BoxPart> parts, std::vector<Pi
 // From the memory where the tensor now is, not from what was read.
 TensorSum sum_of(const Target& target, index_t width) {
   TensorSum sum;
-  std::vector<std::uint32_t> scratch(static_cast<std::size_t>(block_elements));
+  std::vector<std::uint32_t> scratch(static_cast<std::size_t>(BlockRecord::most_elements));
   for (const HeldBox& held : target.boxes) {
     const Box& box = held.box.box;
-    for (index_t at = 0; at < box.num_elements(); at += block_elements) {
-      const Range elements{at, std::min(at + block_elements, box.num_elements())};
+    for (index_t at = 0; at < box.num_elements(); at += BlockRecord::most_elements) {
+      const Range elements{at, std::min(at + BlockRecord::most_elements, box.num_elements())};
       gather_box(*held.parameter, held.box, elements, target.kind->numbers(), scratch.data());
       sum.fingerprint += fingerprint_in_box(scratch.data(), box, elements, width);
     }
@@ -158,8 +154,8 @@ LoadResult load_state(const Checkpoint& checkpoint, const LocalState& state) {
                                        bits, one.target->kind->numbers());
         if (missing[tensor] > 0) return;
         // Complete: summed now, while the thread reads on.
-        const Shape& global = index.tensors[tensor].global;
-        result.sums[tensor] = sum_of(*one.target, global[global.num_dims() - 1]);
+        const Box whole = whole_box(index.tensors[tensor].global);
+        result.sums[tensor] = sum_of(*one.target, whole.cols.size());
       });
   for (const TensorSum& sum : result.sums) result.bytes_held += sum.num_elements * sizeof(float);
   return result;

@@ -17,7 +17,7 @@ void verify_shard(const std::string& folder, const ShardRecord& record) {
   drop_from_cache(path);
   const auto check = [&](std::size_t, std::size_t i, std::span<const std::byte> bytes) {
     const BlockRecord& block = record.blocks[i];
-    if (block_checksum(bytes.data(), bytes.size()) == block.checksum) return;
+    if (is_unaltered(block, bytes)) return;
     throw Error(
         ExitCode::data,
         fmt::format("{}, block {} (bytes {} to {}): what the disk gives back is not what was "
@@ -28,11 +28,6 @@ void verify_shard(const std::string& folder, const ShardRecord& record) {
 }
 
 namespace {
-
-std::span<const BlockRecord> blocks_in(const CheckpointIndex& index, Range blocks) {
-  return std::span(index.blocks)
-      .subspan(static_cast<std::size_t>(blocks.begin), static_cast<std::size_t>(blocks.size()));
-}
 
 // By the order of their blocks.
 std::vector<const PieceRecord*> pieces_of(const CheckpointIndex& index, index_t file) {
@@ -45,8 +40,6 @@ std::vector<const PieceRecord*> pieces_of(const CheckpointIndex& index, index_t 
   });
   return pieces;
 }
-
-constexpr const char* altered = "its checksum is not that of what was written";
 
 }  // namespace
 
@@ -64,10 +57,7 @@ void verify_structure(const Checkpoint& checkpoint, int part, int num_parts) {
     for (const Range& blocks : between)
       runs.push_back({checkpoint.file_path(file), blocks_in(index, blocks)});
     read_blocks(runs, [&](std::size_t run, std::size_t i, std::span<const std::byte> bytes) {
-      if (block_checksum(bytes.data(), bytes.size()) == runs[run].blocks[i].checksum) return;
-      throw Error(
-          ExitCode::data,
-          block_fault(checkpoint, file, between[run].begin + static_cast<index_t>(i), altered));
+      require_unaltered(checkpoint, file, between[run].begin + static_cast<index_t>(i), bytes);
     });
   }
 }
@@ -125,14 +115,13 @@ class Verification {
                     const PieceRecord* piece) {
     ++report_.num_blocks;
     report_.bytes_read += bytes.size();
-    const auto& record = checkpoint_.index.blocks[static_cast<std::size_t>(block)];
-    if (block_checksum(bytes.data(), bytes.size()) != record.checksum) {
-      add_fault(block_fault(checkpoint_, file, block, altered));
+    if (!is_unaltered(checkpoint_.index.blocks[static_cast<std::size_t>(block)], bytes)) {
+      add_fault(block_fault(checkpoint_, file, block));
     } else if (piece) {
-      const Shape& global = checkpoint_.tensor_of(*piece).global;
+      const Box whole = whole_box(checkpoint_.tensor_of(*piece).global);
       sums_[static_cast<std::size_t>(piece->tensor)] +=
           fingerprint_in_box(reinterpret_cast<const std::uint32_t*>(bytes.data()), piece->box,
-                             elements_of(*piece, block), global[global.num_dims() - 1]);
+                             elements_of(*piece, block), whole.cols.size());
     }
   }
 

@@ -2,6 +2,10 @@
 // found and what to change; the right exit code; every rank gone; nothing overwritten.
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -223,6 +227,34 @@ TEST_CASE("a run folder that holds a run is left as it is") {
   CHECK(again.exit_code == 2);
   CHECK(again.text.find(run) != std::string::npos);
   CHECK(fs::last_write_time(run + "/summary.json") == written);
+}
+
+TEST_CASE("a slip in how to resume is told before anything is touched") {
+  const std::string arguments = plan + four_ranks + " --data " + data() + small_run();
+  const std::string run = WEFT_TEST_FOLDER "/run/it";
+  require_message(arguments + "--resume soon", 2, {"--resume", "auto", "soon"});
+  require_message(arguments + "--resume -3", 2, {"--resume", "auto", "-3"});
+  require_message(arguments + "--strict", 2, {"--strict", "--resume auto"});
+  CHECK_FALSE(fs::exists(run));
+  require_message(plan + four_ranks + " --data " + data() + " --resume auto" +
+                      " --set 'task.split={train=900,validation=100,seed=7}' --set run.steps=3",
+                  2, {"--resume", "--run"});
+}
+
+TEST_CASE("a folder of checkpoints that another run holds is left alone") {
+  const std::string checkpoints = WEFT_TEST_FOLDER "/run/it/checkpoints";
+  const std::string arguments = plan + four_ranks + " --data " + data() + small_run();
+  fs::create_directories(checkpoints);
+  const int lease = open((checkpoints + "/.lease").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  REQUIRE(lease >= 0);
+  REQUIRE(flock(lease, LOCK_EX | LOCK_NB) == 0);
+  fs::create_directories(checkpoints + "/.staging-3-ab");
+  require_message(arguments + "--resume auto", 2, {checkpoints, "in use by"});
+  // A run that saves none would still rename and remove.
+  require_message(arguments + "--resume auto --set checkpoint.at_end=false", 2,
+                  {checkpoints, "in use by"});
+  CHECK(fs::exists(checkpoints + "/.staging-3-ab"));
+  close(lease);
 }
 
 TEST_CASE("a split that the set is too small for") {
