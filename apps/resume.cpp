@@ -9,7 +9,6 @@
 
 #include "apps/agreement.hpp"
 #include "io/checkpoint/state_loader.hpp"
-#include "io/checkpoint/verify.hpp"
 #include "io/plan_file.hpp"
 
 namespace weft {
@@ -108,10 +107,8 @@ std::optional<Checkpoint> Resume::next_candidate() {
 
 void Resume::load(Trainer& trainer, const Checkpoint& checkpoint) {
   LoadResult result;
-  agree(world_, "load checkpoint", [&] {
-    verify_structure(checkpoint, world_.rank(), world_.size());
-    result = load_state(checkpoint, trainer.state());
-  });
+  agree(world_, "load checkpoint",
+        [&] { result = load_state(checkpoint, trainer.state(), world_.rank(), world_.size()); });
   Mesh& mesh = trainer.mesh();
   const std::string fault = compare_fingerprints(
       checkpoint, std::move(result.sums), {&mesh.axis("dp"), &mesh.axis("tp"), &mesh.axis("pp")});

@@ -77,16 +77,17 @@ bool RunCheckpoints::is_due(index_t steps_done) const {
 SaveResult RunCheckpoints::save(Trainer& trainer) {
   const Trace::Span span(&trainer.context().trace, Activity::checkpoint, "checkpoint.save");
   identify(trainer);
-  CheckpointWriter writer(world_,
-                          {.folder = folder_,
-                           .keep = plan_.checkpoint.keep,
-                           .read_back = plan_.checkpoint.read_back,
-                           .program = version_number(),
-                           .plan_name = plan_.name,
-                           .layout = layout_text(plan_)},
-                          identity_);
+  if (!writer_) {
+    const CheckpointOptions options{.folder = folder_,
+                                    .keep = plan_.checkpoint.keep,
+                                    .read_back = plan_.checkpoint.read_back,
+                                    .program = version_number(),
+                                    .plan_name = plan_.name,
+                                    .layout = layout_text(plan_)};
+    writer_.emplace(world_, options, identity_);
+  }
   const SaveResult saved =
-      writer.save(trainer.state(), trainer.share_to_write(), trainer.progress());
+      writer_->save(trainer.state(), trainer.share_to_write(), trainer.progress());
   last_save_failed_ = !saved.is_saved;
   (saved.is_saved ? num_saved_ : num_failed_) += 1;
   if (saved.is_saved) steps_saved_ = trainer.steps_done();

@@ -54,7 +54,8 @@ class RunCheckpoints {
   std::string folder_;
   std::ostream& text_;
   RunIdentity identity_;
-  index_t steps_saved_ = -1;  // steps done of the checkpoint that is there
+  std::optional<CheckpointWriter> writer_;  // from the first save on
+  index_t steps_saved_ = -1;                // steps done of the checkpoint that is there
   bool last_save_failed_ = false;
   index_t num_saved_ = 0;
   index_t num_failed_ = 0;

@@ -121,17 +121,23 @@ std::vector<BoxPart> kept_parts(const Parameter& parameter, const TensorBox& box
   return all;
 }
 
-index_t gather_box(const Parameter& parameter, const TensorBox& box, Range elements,
-                   const HeldNumbers& from, void* dense) {
-  index_t copied = 0;
+void view_box(const Parameter& parameter, const TensorBox& box, Range elements,
+              const HeldNumbers& from,
+              const std::function<void(const BoxPart& part, const std::uint32_t* bits)>& use) {
   for_each_piece(parameter, box, elements, from.ranges, [&](const std::vector<BoxPart>& parts) {
     const Range span = span_of(parts);
     HostMirror kept(from.data + span.begin, span.size() * element_bytes);
-    for (const BoxPart& part : parts) {
-      copy_part(dense, part.position - elements.begin, kept.data(), part.at - span.begin,
-                part.length);
-    }
-    copied += elements_in(parts);
+    const auto* const bits = static_cast<const std::uint32_t*>(kept.data());
+    for (const BoxPart& part : parts) use(part, bits + (part.at - span.begin));
+  });
+}
+
+index_t gather_box(const Parameter& parameter, const TensorBox& box, Range elements,
+                   const HeldNumbers& from, void* dense) {
+  index_t copied = 0;
+  view_box(parameter, box, elements, from, [&](const BoxPart& part, const std::uint32_t* bits) {
+    copy_part(dense, part.position - elements.begin, bits, 0, part.length);
+    copied += part.length;
   });
   return copied;
 }

@@ -6,6 +6,8 @@
 //   | . . # # . . |     {position 8, at .., length 2}
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/flat_ranges.hpp"
@@ -32,6 +34,11 @@ struct BoxPart {
 // position.
 std::vector<BoxPart> kept_parts(const Parameter& parameter, const TensorBox& box, Range elements,
                                 const FlatRanges& ranges);
+
+// The same where it lies: use(part, its bits), host memory until it returns. Parts are as above.
+void view_box(const Parameter& parameter, const TensorBox& box, Range elements,
+              const HeldNumbers& from,
+              const std::function<void(const BoxPart& part, const std::uint32_t* bits)>& use);
 
 // Copy what is kept of elements `elements` of `box` into their places in `dense`, or out of them.
 // `dense` is host memory of any alignment, its first element is number elements.begin of the box.

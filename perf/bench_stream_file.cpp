@@ -21,7 +21,8 @@
 
 #include "core/error.hpp"
 #include "core/range.hpp"
-#include "io/stream_file.hpp"
+#include "io/extent_reader.hpp"
+#include "io/stream_writer.hpp"
 
 namespace {
 

@@ -17,11 +17,19 @@
 
 namespace weft::perf {
 
-// 5000 synthetic images, made once a machine; 4000 to train on.
+// 5000 synthetic images, made once a machine.
+inline std::string data_folder() {
+  const std::string path = (std::filesystem::temp_directory_path() / "weft-perf-cifar10").string();
+  if (!std::filesystem::exists(path + "/test_batch.bin"))
+    make_synthetic_cifar10(path, {.rows_per_file = 1000});
+  return path;
+}
+
+// 4000 of them to train on.
 class OneRank {
  public:
   OneRank()
-      : data_(folder()),
+      : data_(data_folder()),
         split_(make_split(data_.num_samples(Cifar10::Part::training), 4000, 1000, 7)),
         world_(1),
         transport_(world_.make_transport(0)) {}
@@ -32,14 +40,6 @@ class OneRank {
   }
 
  private:
-  static std::string folder() {
-    const std::string path =
-        (std::filesystem::temp_directory_path() / "weft-perf-cifar10").string();
-    if (!std::filesystem::exists(path + "/test_batch.bin"))
-      make_synthetic_cifar10(path, {.rows_per_file = 1000});
-    return path;
-  }
-
   const KokkosSession kokkos_{1};
   Cifar10 data_;
   Split split_;

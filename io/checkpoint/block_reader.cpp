@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "io/stream_file.hpp"
+#include "io/extent_reader.hpp"
 
 namespace weft {
 

@@ -54,16 +54,16 @@ std::vector<std::uint32_t> read_rows(const Checkpoint& checkpoint, index_t tenso
   // Pieces are grouped by tensor.
   auto piece = std::partition_point(index.pieces.begin(), index.pieces.end(),
                                     [&](const PieceRecord& p) { return p.tensor < tensor; });
-  std::vector<PieceBlocks> wanted;
+  std::vector<FileBlocks> wanted;
   for (; piece != index.pieces.end() && piece->tensor == tensor; ++piece) {
     const Range both = intersection(piece->box.rows, rows);
     if (both.empty()) continue;
     const index_t cols = piece->box.cols.size();
     const Range elements{(both.begin - piece->box.rows.begin) * cols,
                          (both.end - piece->box.rows.begin) * cols};
-    wanted.push_back({piece - index.pieces.begin(), blocks_of(*piece, elements)});
+    wanted.push_back({piece->file, piece - index.pieces.begin(), blocks_of(*piece, elements)});
   }
-  read_pieces(checkpoint, wanted, [&](index_t number, Range elements, const std::uint32_t* bits) {
+  read_verified(checkpoint, wanted, [&](index_t number, Range elements, const std::uint32_t* bits) {
     const Box& box = index.pieces[static_cast<std::size_t>(number)].box;
     const index_t cols = box.cols.size();
     for (index_t at = elements.begin; at < elements.end;) {

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "io/checkpoint/block_reader.hpp"
 #include "io/checkpoint/checkpoint_folder.hpp"
-#include "io/stream_file.hpp"
+#include "io/extent_reader.hpp"
 
 namespace weft {
 
@@ -102,6 +102,32 @@ std::span<const BlockRecord> blocks_in(const CheckpointIndex& index, Range block
       .subspan(static_cast<std::size_t>(blocks.begin), static_cast<std::size_t>(blocks.size()));
 }
 
+std::vector<const PieceRecord*> pieces_in(const CheckpointIndex& index, index_t file) {
+  std::vector<const PieceRecord*> pieces;
+  for (const PieceRecord& piece : index.pieces) {
+    if (piece.file == file) pieces.push_back(&piece);
+  }
+  std::sort(pieces.begin(), pieces.end(), [](const PieceRecord* a, const PieceRecord* b) {
+    return a->first_block < b->first_block;
+  });
+  return pieces;
+}
+
+std::vector<FileBlocks> structure_in(const CheckpointIndex& index, index_t file) {
+  std::vector<FileBlocks> structure;
+  const auto add = [&](index_t begin, index_t end) {
+    if (begin < end) structure.push_back({.file = file, .blocks = {begin, end}});
+  };
+  const Range all = index.files[static_cast<std::size_t>(file)].blocks;
+  index_t begin = all.begin;
+  for (const PieceRecord* piece : pieces_in(index, file)) {
+    add(begin, piece->first_block);
+    begin = blocks_of(*piece).end;
+  }
+  add(begin, all.end);
+  return structure;
+}
+
 bool is_unaltered(const BlockRecord& block, std::span<const std::byte> bytes) {
   return block_checksum(bytes.data(), bytes.size()) == block.checksum;
 }
@@ -129,20 +155,19 @@ std::string block_fault(const Checkpoint& checkpoint, index_t file, index_t bloc
       bytes.offset + bytes.num_bytes - 1, of);
 }
 
-std::uint64_t read_pieces(const Checkpoint& checkpoint, const std::vector<PieceBlocks>& wanted,
-                          const UsePiece& use) {
+std::uint64_t read_verified(const Checkpoint& checkpoint, const std::vector<FileBlocks>& wanted,
+                            const UsePiece& use) {
   const CheckpointIndex& index = checkpoint.index;
   std::vector<BlockRun> runs;
-  for (const PieceBlocks& one : wanted) {
-    const PieceRecord& piece = index.pieces[static_cast<std::size_t>(one.piece)];
-    runs.push_back({checkpoint.file_path(piece.file), blocks_in(index, one.blocks)});
-  }
+  for (const FileBlocks& one : wanted)
+    runs.push_back({checkpoint.file_path(one.file), blocks_in(index, one.blocks)});
   std::uint64_t num_bytes = 0;
   read_blocks(runs, [&](std::size_t run, std::size_t i, std::span<const std::byte> bytes) {
-    const PieceBlocks& one = wanted[run];
-    const PieceRecord& piece = index.pieces[static_cast<std::size_t>(one.piece)];
+    const FileBlocks& one = wanted[run];
     const index_t block = one.blocks.begin + static_cast<index_t>(i);
-    require_unaltered(checkpoint, piece.file, block, bytes);
+    require_unaltered(checkpoint, one.file, block, bytes);
+    if (one.piece == FileBlocks::structure) return;
+    const PieceRecord& piece = index.pieces[static_cast<std::size_t>(one.piece)];
     use(one.piece, elements_of(piece, block), reinterpret_cast<const std::uint32_t*>(bytes.data()));
     num_bytes += bytes.size();
   });

@@ -47,22 +47,27 @@ struct CheckpointTexts {
 CheckpointTexts read_checkpoint_texts(const std::string& path);
 Checkpoint make_checkpoint(const std::string& path, CheckpointTexts texts);
 
-// A stretch of a piece: whole blocks of it.
-struct PieceBlocks {
-  index_t piece = 0;  // in the index
-  Range blocks;       // in CheckpointIndex::blocks
+// Blocks of a file that follow one another: of one piece, or of the file's own structure.
+struct FileBlocks {
+  static constexpr index_t structure = -1;
+  index_t file = 0;           // in the index, as the following
+  index_t piece = structure;  // which they are of
+  Range blocks;
 };
 
-// Blocks that follow one another in the index.
 std::span<const BlockRecord> blocks_in(const CheckpointIndex& index, Range blocks);
+// The pieces that lie in a file, by the order of their blocks; and the blocks that are no piece's.
+std::vector<const PieceRecord*> pieces_in(const CheckpointIndex& index, index_t file);
+std::vector<FileBlocks> structure_in(const CheckpointIndex& index, index_t file);
 
-// Reads `wanted` in order, some MiB ahead of the caller on a thread, and calls
+// Reads `wanted` in order, some MiB ahead of the caller on a thread, verifies every block, and
+// calls
 //   use(piece number, elements of the piece, their bits)
-// for each block after it was verified. Returns the bytes read. Throws
-// Error(data) that names file, block and tensor where a block is not what was written.
+// for each that is of a piece. Returns the bytes of those. Throws Error(data) that names file,
+// block and tensor where a block is not what was written.
 using UsePiece = std::function<void(index_t piece, Range elements, const std::uint32_t* bits)>;
-std::uint64_t read_pieces(const Checkpoint& checkpoint, const std::vector<PieceBlocks>& wanted,
-                          const UsePiece& use);
+std::uint64_t read_verified(const Checkpoint& checkpoint, const std::vector<FileBlocks>& wanted,
+                            const UsePiece& use);
 
 // Whether a block's bytes are those that were written; the same, or Error(data) by block_fault().
 bool is_unaltered(const BlockRecord& block, std::span<const std::byte> bytes);

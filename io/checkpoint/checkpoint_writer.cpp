@@ -73,6 +73,7 @@ class CheckpointWriter::Save {
       : options_(writer.options_),
         identity_(writer.identity_),
         world_(writer.world_),
+        shard_(writer.shard_),
         progress_(progress) {
     result_.path = options_.folder + "/" + step_folder_name(progress.step);
   }
@@ -104,9 +105,8 @@ class CheckpointWriter::Save {
 
   // To where rank 0 has all that it needs for the commit.
   bool write_all(const LocalState& state, const FlatRanges& share) {
-    std::optional<ShardWriter> shard;
-    if (!choose_id() || !all_could("prepare", [&] { prepare(state, share, shard); }) || !stage() ||
-        !all_could("write", [&] { write(*shard); }))
+    if (!choose_id() || !all_could("prepare", [&] { prepare(state, share); }) || !stage() ||
+        !all_could("write", [&] { write(); }))
       return false;
     packed_ = world_.gather_strings("checkpoint.shards", 0, pack(record_));
     return true;
@@ -118,15 +118,14 @@ class CheckpointWriter::Save {
     return true;
   }
 
-  void prepare(const LocalState& state, const FlatRanges& share,
-               std::optional<ShardWriter>& shard) {
+  void prepare(const LocalState& state, const FlatRanges& share) {
     const std::vector<hdf5::Attribute> root{
         {"format", std::string("weft-shard")},
         {"version", std::vector{Manifest::major_version, Manifest::minor_version}},
         {"id", id_},
         {"step", std::vector{static_cast<std::uint64_t>(progress_.step)}}};
-    shard.emplace(state, share, root);
-    my_bytes_ = shard->num_bytes();
+    shard_.plan(state, share, root);
+    my_bytes_ = shard_.num_bytes();
   }
 
   // Room and a staging folder, made by one rank.
@@ -148,9 +147,9 @@ class CheckpointWriter::Save {
     });
   }
 
-  void write(ShardWriter& shard) {
-    record_ = shard.write(StagingFolder::path_of(options_.folder, progress_.step, id_),
-                          shard_name(world_.rank()));
+  void write() {
+    record_ = shard_.write(StagingFolder::path_of(options_.folder, progress_.step, id_),
+                           shard_name(world_.rank()));
   }
 
   void commit() {
@@ -220,6 +219,7 @@ class CheckpointWriter::Save {
   const CheckpointOptions& options_;
   const RunIdentity& identity_;
   Communicator& world_;
+  ShardWriter& shard_;
   const RunProgress& progress_;
   SaveResult result_;
   std::string id_;

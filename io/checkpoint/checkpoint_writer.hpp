@@ -11,6 +11,7 @@
 #include "io/checkpoint/checkpoint_index.hpp"
 #include "io/checkpoint/local_state.hpp"
 #include "io/checkpoint/manifest.hpp"
+#include "io/checkpoint/shard_writer.hpp"
 #include "parallel/comm/communicator.hpp"
 
 namespace weft {
@@ -58,6 +59,7 @@ class CheckpointWriter {
   Communicator& world_;
   CheckpointOptions options_;
   RunIdentity identity_;
+  ShardWriter shard_;  // its plan is the next save's
 };
 
 }  // namespace weft

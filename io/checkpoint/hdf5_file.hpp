@@ -19,6 +19,7 @@ std::string library_version();  // "1.10.8"
 struct Attribute {
   std::string name;
   std::variant<std::string, std::vector<std::uint64_t>> value;
+  friend bool operator==(const Attribute&, const Attribute&) = default;
 };
 
 // A dense row-major tensor that will lie in a file in one stretch.
@@ -27,6 +28,7 @@ struct Dataset {
   std::string dtype = "f32";         // IEEE little-endian
   std::vector<std::uint64_t> shape;  // no extent is 0
   std::vector<Attribute> attributes = {};
+  friend bool operator==(const Dataset&, const Dataset&) = default;
 };
 
 // Where everything of an HDF5 file lies: the datasets' bytes, and between them the format's own.
@@ -42,9 +44,25 @@ struct FileLayout {
   std::vector<Metadata> metadata;
 };
 
-// Lays out a file with these datasets (unique paths). Nothing is written. Offsets need not be in
-// the order of `datasets`; no two extents overlap.
-FileLayout lay_out(const std::vector<Dataset>& datasets, const std::vector<Attribute>& root);
+// A file of tensors without their bytes, in memory.
+class Skeleton {
+ public:
+  // Lays out these datasets (unique paths). Offsets need not be in their order; no two extents
+  // overlap.
+  Skeleton(const std::vector<Dataset>& datasets, const std::vector<Attribute>& root);
+  ~Skeleton();
+  Skeleton(Skeleton&&) noexcept;
+  Skeleton& operator=(Skeleton&&) noexcept;
+
+  const FileLayout& layout() const;
+  // Attributes that the root has, with other values of the same lengths. The layout is then what a
+  // new skeleton's would be, and this is some hundred times faster.
+  void set_root(const std::vector<Attribute>& root);
+
+ private:
+  class File;
+  std::unique_ptr<File> file_;
+};
 
 // A small file as bytes: columns of numbers, and texts.
 struct Table {

@@ -14,12 +14,19 @@ namespace {
 
 }  // namespace
 
+class Skeleton::File {};
 class Reader::File {};
 
 bool is_built_in() { return false; }
 std::string library_version() { refuse(); }
-FileLayout lay_out(const std::vector<Dataset>&, const std::vector<Attribute>&) { refuse(); }
 std::string make_file(const std::vector<Table>&, const std::vector<Attribute>&) { refuse(); }
+
+Skeleton::Skeleton(const std::vector<Dataset>&, const std::vector<Attribute>&) { refuse(); }
+Skeleton::~Skeleton() = default;
+Skeleton::Skeleton(Skeleton&&) noexcept = default;
+Skeleton& Skeleton::operator=(Skeleton&&) noexcept = default;
+const FileLayout& Skeleton::layout() const { refuse(); }
+void Skeleton::set_root(const std::vector<Attribute>&) { refuse(); }
 
 Reader::Reader(std::string, std::string) { refuse(); }
 Reader::~Reader() = default;

@@ -8,7 +8,7 @@
 
 #include "core/box_copy.hpp"
 #include "core/fingerprint.hpp"
-#include "io/stream_file.hpp"
+#include "io/stream_writer.hpp"
 #include "parallel/data/buckets.hpp"
 
 namespace weft {
@@ -53,14 +53,24 @@ hdf5::Attribute corner(const char* name, index_t row, index_t col, const Shape& 
 
 }  // namespace
 
-ShardWriter::ShardWriter(const LocalState& state, const FlatRanges& share,
-                         const std::vector<hdf5::Attribute>& root)
-    : state_(state) {
+void ShardWriter::plan(const LocalState& state, const FlatRanges& share,
+                       const std::vector<hdf5::Attribute>& root) {
+  state_ = state;
   plan_pieces(share);
-  layout_ = hdf5::lay_out(datasets(), root);
+  std::vector<hdf5::Dataset> planned = datasets();
+  // After a fault there is none.
+  std::optional<hdf5::Skeleton> skeleton = std::exchange(skeleton_, std::nullopt);
+  if (skeleton && planned == datasets_) {
+    skeleton->set_root(root);
+  } else {
+    skeleton.emplace(planned, root);
+  }
+  skeleton_ = std::move(skeleton);
+  datasets_ = std::move(planned);
 }
 
 void ShardWriter::plan_pieces(const FlatRanges& share) {
+  pieces_.clear();
   // Boxes of neighbouring pieces of a parameter are one box where they can be.
   std::vector<HeldBox> boxes;
   std::map<std::string, std::size_t> last;  // the box of a tensor that may go on
@@ -101,20 +111,21 @@ std::vector<hdf5::Dataset> ShardWriter::datasets() const {
 // The one pass over the file, from its first byte to its last.
 class ShardWriter::Pass {
  public:
-  Pass(const hdf5::FileLayout& layout, const std::string& path)
-      : file_(path, layout.num_bytes), scratch_(BlockRecord::most_elements) {}
+  Pass(const hdf5::FileLayout& layout, const std::string& path) : file_(path, layout.num_bytes) {}
 
   void add_metadata(const hdf5::FileLayout::Metadata& metadata) {
     for (std::size_t done = 0; done < metadata.bytes.size();) {
       const std::size_t size =
           std::min(metadata.bytes.size() - done, std::size_t{BlockRecord::most_bytes});
-      add_block(metadata.bytes.data() + done, size);
+      std::byte* const block = file_.room(size);
+      std::memcpy(block, metadata.bytes.data() + done, size);
+      add_block(block, size);
       done += size;
     }
   }
 
-  // While a block is in the cache: copied, fingerprinted, hashed, and off to the file's thread.
-  // Returns the fingerprint.
+  // A block goes to where the file's thread takes it from, and is fingerprinted and hashed there
+  // while it is in the cache. Returns the fingerprint.
   std::uint64_t add_piece(const Piece& piece) {
     const HeldBox& held = piece.held;
     const Box& box = held.box.box;
@@ -122,11 +133,13 @@ class ShardWriter::Pass {
     std::uint64_t sum = 0;
     for (index_t at = 0; at < box.num_elements(); at += BlockRecord::most_elements) {
       const Range elements{at, std::min(at + BlockRecord::most_elements, box.num_elements())};
+      const std::size_t size = static_cast<std::size_t>(elements.size()) * sizeof(float);
+      std::byte* const block = file_.room(size);
       [[maybe_unused]] const index_t copied =
-          gather_box(*held.parameter, held.box, elements, piece.kind->numbers(), scratch_.data());
+          gather_box(*held.parameter, held.box, elements, piece.kind->numbers(), block);
       assert(copied == elements.size());
-      sum += fingerprint_in_box(scratch_.data(), box, elements, width);
-      add_block(scratch_.data(), static_cast<std::size_t>(elements.size()) * sizeof(float));
+      sum += fingerprint_in_box(bits_in(block, size), box, elements, width);
+      add_block(block, size);
     }
     return sum;
   }
@@ -139,20 +152,31 @@ class ShardWriter::Pass {
   index_t num_blocks() const { return static_cast<index_t>(blocks_.size()); }
 
  private:
-  void add_block(const void* bytes, std::size_t size) {
+  // HDF5 may begin a small dataset at any byte.
+  const std::uint32_t* bits_in(const std::byte* block, std::size_t size) {
+    if (reinterpret_cast<std::uintptr_t>(block) % alignof(std::uint32_t) == 0)
+      return reinterpret_cast<const std::uint32_t*>(block);
+    aligned_.resize(size / sizeof(std::uint32_t));
+    std::memcpy(aligned_.data(), block, size);
+    return aligned_.data();
+  }
+
+  // The room asked for last, filled.
+  void add_block(const std::byte* bytes, std::size_t size) {
     blocks_.push_back({offset_, size, block_checksum(bytes, size)});
-    file_.write(bytes, size);
+    file_.append();
     offset_ += size;
   }
 
   StreamWriter file_;
-  std::vector<std::uint32_t> scratch_;  // bits of floats
+  std::vector<std::uint32_t> aligned_;
   std::vector<BlockRecord> blocks_;
   std::uint64_t offset_ = 0;
 };
 
-ShardRecord ShardWriter::write(const std::string& folder, const std::string& name) {
-  ShardRecord record{.name = name, .num_bytes = layout_.num_bytes, .pieces = {}, .blocks = {}};
+ShardRecord ShardWriter::write(const std::string& folder, const std::string& name) const {
+  const hdf5::FileLayout& file = layout();
+  ShardRecord record{.name = name, .num_bytes = file.num_bytes, .pieces = {}, .blocks = {}};
   for (const auto& [kind, held] : pieces_)
     record.pieces.push_back({held.tensor, kind->name, held.global, held.box.box});
 
@@ -160,19 +184,19 @@ ShardRecord ShardWriter::write(const std::string& folder, const std::string& nam
   std::vector<std::size_t> order(pieces_.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return layout_.offsets[a] < layout_.offsets[b]; });
-  Pass pass(layout_, folder + "/" + name);
-  auto metadata = layout_.metadata.begin();
+            [&](std::size_t a, std::size_t b) { return file.offsets[a] < file.offsets[b]; });
+  Pass pass(file, folder + "/" + name);
+  auto metadata = file.metadata.begin();
   const auto add_metadata_before = [&](std::uint64_t offset) {
-    for (; metadata != layout_.metadata.end() && metadata->offset < offset; ++metadata)
+    for (; metadata != file.metadata.end() && metadata->offset < offset; ++metadata)
       pass.add_metadata(*metadata);
   };
   for (const std::size_t number : order) {
-    add_metadata_before(layout_.offsets[number]);
+    add_metadata_before(file.offsets[number]);
     record.pieces[number].first_block = pass.num_blocks();
     record.pieces[number].fingerprint = pass.add_piece(pieces_[number]);
   }
-  add_metadata_before(layout_.num_bytes);
+  add_metadata_before(file.num_bytes);
   record.blocks = pass.finish();
   return record;
 }

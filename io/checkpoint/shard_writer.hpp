@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,14 +25,15 @@ FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_si
 
 class ShardWriter {
  public:
-  // Local. Plans the shard: `share` of every kind in `state`, which must hold it.
-  ShardWriter(const LocalState& state, const FlatRanges& share,
-              const std::vector<hdf5::Attribute>& root);
+  // Local. Plans a shard: `share` of every kind in `state`, which must hold it. A plan like the one
+  // before, as in the next save of a run, costs nearly nothing.
+  void plan(const LocalState& state, const FlatRanges& share,
+            const std::vector<hdf5::Attribute>& root);
 
-  std::uint64_t num_bytes() const { return layout_.num_bytes; }
-  // Writes the file `name` into `folder`, synced. Once. Throws Error(failed) where the system
-  // refuses.
-  ShardRecord write(const std::string& folder, const std::string& name);
+  std::uint64_t num_bytes() const { return layout().num_bytes; }
+  // Writes the planned shard as file `name` into `folder`, synced. Throws Error(failed) where the
+  // system refuses.
+  ShardRecord write(const std::string& folder, const std::string& name) const;
 
  private:
   // One dataset: a box of a tensor.
@@ -43,10 +45,12 @@ class ShardWriter {
 
   void plan_pieces(const FlatRanges& share);
   std::vector<hdf5::Dataset> datasets() const;
+  const hdf5::FileLayout& layout() const { return skeleton_->layout(); }
 
-  LocalState state_;
+  LocalState state_{nullptr, {}};
   std::vector<Piece> pieces_;
-  hdf5::FileLayout layout_;
+  std::vector<hdf5::Dataset> datasets_;  // those of the skeleton
+  std::optional<hdf5::Skeleton> skeleton_;
 };
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/box_copy.hpp"
@@ -24,6 +25,8 @@ struct Target {
   const StateKind* kind;
   std::vector<HeldBox> boxes;  // all of one parameter
 };
+
+constexpr index_t most_viewed_elements = index_t{1} << 18;
 
 using TensorNumbers = std::map<std::pair<std::string_view, std::string_view>, index_t>;
 
@@ -77,7 +80,7 @@ struct Wanted {
 };
 
 // Blocks of the piece that hold one of `parts`, joined where they touch.
-void add_blocks(const Wanted& wanted, std::vector<BoxPart> parts, std::vector<PieceBlocks>& list) {
+void add_blocks(const Wanted& wanted, std::vector<BoxPart> parts, std::vector<FileBlocks>& list) {
   std::sort(parts.begin(), parts.end(),
             [](const BoxPart& a, const BoxPart& b) { return a.position < b.position; });
   const std::size_t first = list.size();
@@ -86,7 +89,7 @@ void add_blocks(const Wanted& wanted, std::vector<BoxPart> parts, std::vector<Pi
     if (list.size() > first && blocks.begin <= list.back().blocks.end) {
       list.back().blocks.end = std::max(list.back().blocks.end, blocks.end);
     } else {
-      list.push_back({wanted.piece, blocks});
+      list.push_back({wanted.record.file, wanted.piece, blocks});
     }
   }
 }
@@ -94,20 +97,22 @@ void add_blocks(const Wanted& wanted, std::vector<BoxPart> parts, std::vector<Pi
 // From the memory where the tensor now is, not from what was read.
 TensorSum sum_of(const Target& target, index_t width) {
   TensorSum sum;
-  std::vector<std::uint32_t> scratch(static_cast<std::size_t>(BlockRecord::most_elements));
   for (const HeldBox& held : target.boxes) {
     const Box& box = held.box.box;
-    for (index_t at = 0; at < box.num_elements(); at += BlockRecord::most_elements) {
-      const Range elements{at, std::min(at + BlockRecord::most_elements, box.num_elements())};
-      gather_box(*held.parameter, held.box, elements, target.kind->numbers(), scratch.data());
-      sum.fingerprint += fingerprint_in_box(scratch.data(), box, elements, width);
+    const auto add = [&](const BoxPart& part, const std::uint32_t* bits) {
+      const Range elements{part.position, part.position + part.length};
+      sum.fingerprint += fingerprint_in_box(bits, box, elements, width);
+      sum.num_elements += static_cast<std::uint64_t>(part.length);
+    };
+    // In windows: where memory is a device's, no more than that is on the host at once.
+    for (index_t at = 0; at < box.num_elements(); at += most_viewed_elements) {
+      const Range elements{at, std::min(at + most_viewed_elements, box.num_elements())};
+      view_box(*held.parameter, held.box, elements, target.kind->numbers(), add);
     }
-    sum.num_elements += static_cast<std::uint64_t>(box.num_elements());
   }
   return sum;
 }
 
-// Pieces in the order in which they lie in files, so that disks read on.
 std::vector<Wanted> wanted_pieces(const CheckpointIndex& index,
                                   const std::vector<Target>& targets) {
   std::vector<const Target*> by_tensor(index.tensors.size());
@@ -118,20 +123,31 @@ std::vector<Wanted> wanted_pieces(const CheckpointIndex& index,
     const Target* target = by_tensor[static_cast<std::size_t>(piece.tensor)];
     if (target) all.push_back({static_cast<index_t>(i), target, piece});
   }
-  std::sort(all.begin(), all.end(), [](const Wanted& a, const Wanted& b) {
-    return a.record.first_block < b.record.first_block;
-  });
   return all;
+}
+
+// As blocks lie in files, so that disks read on. The files of which least is wanted come first,
+// before other ranks have the disks read far ahead for them.
+void put_in_order(std::vector<FileBlocks>& list, std::size_t num_files) {
+  std::vector<index_t> of_file(num_files);
+  for (const FileBlocks& one : list)
+    of_file[static_cast<std::size_t>(one.file)] += one.blocks.size();
+  std::sort(list.begin(), list.end(), [&](const FileBlocks& a, const FileBlocks& b) {
+    const index_t in_a = of_file[static_cast<std::size_t>(a.file)];
+    const index_t in_b = of_file[static_cast<std::size_t>(b.file)];
+    return std::tie(in_a, a.blocks.begin) < std::tie(in_b, b.blocks.begin);
+  });
 }
 
 }  // namespace
 
-LoadResult load_state(const Checkpoint& checkpoint, const LocalState& state) {
+LoadResult load_state(const Checkpoint& checkpoint, const LocalState& state, int rank,
+                      int num_ranks) {
   const CheckpointIndex& index = checkpoint.index;
   const std::vector<Target> targets = targets_of(checkpoint, state);
   const std::vector<Wanted> wanted = wanted_pieces(index, targets);
 
-  std::vector<PieceBlocks> list;
+  std::vector<FileBlocks> list;
   std::vector<const Wanted*> by_piece(index.pieces.size());
   std::vector<index_t> missing(index.tensors.size());  // elements that are not in place yet
   for (const Wanted& one : wanted) {
@@ -144,10 +160,16 @@ LoadResult load_state(const Checkpoint& checkpoint, const LocalState& state) {
       missing[static_cast<std::size_t>(one.record.tensor)] += part.length;
   }
 
+  const auto num_files = static_cast<index_t>(index.files.size());
+  for (index_t file = rank; file < num_files; file += num_ranks) {
+    for (const FileBlocks& one : structure_in(index, file)) list.push_back(one);
+  }
+  put_in_order(list, index.files.size());
+
   LoadResult result;
   result.sums.resize(index.tensors.size());
-  result.bytes_read =
-      read_pieces(checkpoint, list, [&](index_t piece, Range elements, const std::uint32_t* bits) {
+  result.bytes_read = read_verified(
+      checkpoint, list, [&](index_t piece, Range elements, const std::uint32_t* bits) {
         const Wanted& one = *by_piece[static_cast<std::size_t>(piece)];
         const auto tensor = static_cast<std::size_t>(one.record.tensor);
         missing[tensor] -= scatter_box(*one.target->boxes.front().parameter, one.box(), elements,

@@ -24,10 +24,13 @@ struct LoadResult {
   std::vector<TensorSum> sums;
 };
 
-// Local. Overwrites all that `state` holds. Throws Error(usage) where the checkpoint is of another
-// model (a tensor is missing or has another shape), Error(data) where a block is not what was
-// written; then some of the state is overwritten.
-LoadResult load_state(const Checkpoint& checkpoint, const LocalState& state);
+// Local. Overwrites all that `state` holds. On the way it verifies what of files rank, rank +
+// num_ranks, .. is no tensor's: that does not matter to a load, but a checkpoint with an altered
+// byte is not what was saved. Throws Error(usage) where the checkpoint is of another model (a
+// tensor is missing or has another shape), Error(data) where a block is not what was written; then
+// some of the state is overwritten.
+LoadResult load_state(const Checkpoint& checkpoint, const LocalState& state, int rank = 0,
+                      int num_ranks = 1);
 
 // Collective over the axes; the sums of all ranks against the fingerprints of the index: proof that
 // the state is the saved one, bit for bit, on this layout. Replicas are added like everything,

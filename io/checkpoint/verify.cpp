@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <span>
 
 #include "core/error.hpp"
 #include "core/fingerprint.hpp"
 #include "io/checkpoint/block_reader.hpp"
-#include "io/stream_file.hpp"
+#include "io/extent_reader.hpp"
 
 namespace weft {
 
@@ -25,41 +24,6 @@ void verify_shard(const std::string& folder, const ShardRecord& record) {
                     path, i, block.offset, block.offset + block.num_bytes - 1));
   };
   read_blocks({{path, record.blocks}}, check);
-}
-
-namespace {
-
-// By the order of their blocks.
-std::vector<const PieceRecord*> pieces_of(const CheckpointIndex& index, index_t file) {
-  std::vector<const PieceRecord*> pieces;
-  for (const PieceRecord& piece : index.pieces) {
-    if (piece.file == file) pieces.push_back(&piece);
-  }
-  std::sort(pieces.begin(), pieces.end(), [](const PieceRecord* a, const PieceRecord* b) {
-    return a->first_block < b->first_block;
-  });
-  return pieces;
-}
-
-}  // namespace
-
-void verify_structure(const Checkpoint& checkpoint, int part, int num_parts) {
-  const CheckpointIndex& index = checkpoint.index;
-  for (index_t file = part; file < static_cast<index_t>(index.files.size()); file += num_parts) {
-    std::vector<Range> between;
-    index_t begin = index.files[static_cast<std::size_t>(file)].blocks.begin;
-    for (const PieceRecord* piece : pieces_of(index, file)) {
-      between.push_back({begin, piece->first_block});
-      begin = blocks_of(*piece).end;
-    }
-    between.push_back({begin, index.files[static_cast<std::size_t>(file)].blocks.end});
-    std::vector<BlockRun> runs;
-    for (const Range& blocks : between)
-      runs.push_back({checkpoint.file_path(file), blocks_in(index, blocks)});
-    read_blocks(runs, [&](std::size_t run, std::size_t i, std::span<const std::byte> bytes) {
-      require_unaltered(checkpoint, file, between[run].begin + static_cast<index_t>(i), bytes);
-    });
-  }
 }
 
 namespace {
@@ -99,7 +63,7 @@ class Verification {
     const FileRecord& file = index.files[static_cast<std::size_t>(number)];
     const std::span<const BlockRecord> blocks = blocks_in(index, file.blocks);
     // The piece that a block belongs to is found by going on.
-    const std::vector<const PieceRecord*> pieces = pieces_of(index, number);
+    const std::vector<const PieceRecord*> pieces = pieces_in(index, number);
     auto piece = pieces.begin();
     const auto check = [&](std::size_t, std::size_t i, std::span<const std::byte> bytes) {
       const index_t block = file.blocks.begin + static_cast<index_t>(i);

@@ -16,11 +16,6 @@ namespace weft {
 // Error(data) that names the first block that is not as the record says.
 void verify_shard(const std::string& folder, const ShardRecord& record);
 
-// The blocks of the shards that belong to no tensor: those of files part, part + num_parts, ...
-// They do not matter to a load, but a checkpoint with an altered byte is not what was saved. Throws
-// Error(data) that names the first that is altered.
-void verify_structure(const Checkpoint& checkpoint, int part, int num_parts);
-
 struct VerifyReport {
   std::uint64_t bytes_read = 0;
   index_t num_blocks = 0;

@@ -45,7 +45,7 @@ const std::vector<Fence>& fences() {
       {{"mpi.h"}, {"parallel/comm/mpi_*", "perf/**"}},
       {{"ucp/", "ucs/", "uct/"}, {"parallel/comm/ucx_*"}},
       {{"nccl"}, {}},
-      {{"hdf5", "H5"}, {"io/checkpoint/hdf5_file.cpp"}},
+      {{"hdf5", "H5"}, {"io/checkpoint/hdf5_handles.hpp"}},
       {{"Kokkos_"}, {"core/**", "layers/*.cpp", "apps/runtime.cpp", "tests/**", "perf/**"}},
       {{"cblas", "blis", "openblas", "mkl", "cublas"}, {"core/kernels/**", "perf/**"}},
       {{"cuda", "hip/"}, {"core/**"}},

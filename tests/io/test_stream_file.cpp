@@ -12,7 +12,8 @@
 #include <thread>
 
 #include "io/file.hpp"
-#include "io/stream_file.hpp"
+#include "io/extent_reader.hpp"
+#include "io/stream_writer.hpp"
 #include "tests/io/system_calls.hpp"
 #include "tests/io/temporary_folder.hpp"
 
@@ -63,6 +64,32 @@ TEST_CASE("a stream of any size and in any parts is the file", "[stream]") {
   }
 }
 
+TEST_CASE("a stream filled where it takes the bytes from is the file", "[stream]") {
+  const TemporaryFolder folder;
+  const std::size_t size = 13 * mib + 4099;
+  const std::string bytes = random_bytes(size);
+  std::mt19937 random(5);
+  // Single bytes move all that follows, so that some lie across two buffers.
+  for (const std::size_t part : {std::size_t{65536}, std::size_t{60001}, 3 * mib}) {
+    const std::string path = folder / std::to_string(part);
+    StreamWriter file(path, size);
+    for (std::size_t at = 0; at < size;) {
+      const std::size_t next = std::min(random() % 5 == 0 ? std::size_t{1} : part, size - at);
+      if (random() % 7 == 0) {
+        file.write(bytes.data() + at, next);
+      } else {
+        std::byte* const room = file.room(next);
+        CHECK(reinterpret_cast<std::uintptr_t>(room) % 64 == at % 64);
+        std::memcpy(room, bytes.data() + at, next);
+        file.append();
+      }
+      at += next;
+    }
+    file.finish();
+    REQUIRE(read_all(path) == bytes);
+  }
+}
+
 TEST_CASE("a stream never takes the place of a file", "[stream]") {
   const TemporaryFolder folder;
   write_all(folder / "a", "old");
@@ -85,6 +112,7 @@ TEST_CASE("a stream of another length than announced is refused", "[stream]") {
   StreamWriter file(folder / "long", 4);
   file.write("abc", 3);
   CHECK(says(error_of([&] { file.write("de", 2); }), "expected 4 bytes in all, found 2 more"));
+  CHECK(says(error_of([&] { file.room(2); }), "expected 4 bytes in all, found 2 more"));
   file.write("d", 1);
   file.finish();
   CHECK(read_all(folder / "long") == "abcd");

@@ -15,6 +15,11 @@ using Integers = std::vector<std::uint64_t>;
 
 namespace {
 
+hdf5::FileLayout lay_out(const std::vector<hdf5::Dataset>& datasets,
+                         const std::vector<hdf5::Attribute>& root) {
+  return hdf5::Skeleton(datasets, root).layout();
+}
+
 std::string output_of(const std::string& command) {
   FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
   REQUIRE(pipe != nullptr);
@@ -35,13 +40,13 @@ TEST_CASE("h5dump reads a shard", "[h5dump]") {
     std::cout << "SKIPPED: no h5dump; install hdf5-tools and configure again\n";
     return;
   }
-  const hdf5::FileLayout layout = hdf5::lay_out({{"/value/block.0.q.weight/0",
-                                                  "f32",
-                                                  {2, 2},
-                                                  {{"global_shape", Integers{4, 2}},
-                                                   {"box_begin", Integers{1, 0}},
-                                                   {"box_end", Integers{3, 2}}}}},
-                                                {{"format", "weft-shard"}});
+  const hdf5::FileLayout layout = lay_out({{"/value/block.0.q.weight/0",
+                                            "f32",
+                                            {2, 2},
+                                            {{"global_shape", Integers{4, 2}},
+                                             {"box_begin", Integers{1, 0}},
+                                             {"box_end", Integers{3, 2}}}}},
+                                          {{"format", "weft-shard"}});
   std::string bytes(layout.num_bytes, '\0');
   for (const auto& extent : layout.metadata)
     bytes.replace(extent.offset, extent.bytes.size(), extent.bytes);

@@ -17,6 +17,11 @@ using Integers = std::vector<std::uint64_t>;
 
 namespace {
 
+hdf5::FileLayout lay_out(const std::vector<hdf5::Dataset>& datasets,
+                         const std::vector<hdf5::Attribute>& root) {
+  return hdf5::Skeleton(datasets, root).layout();
+}
+
 hdf5::Dataset dataset(const std::string& path, Integers shape) {
   return {
       .path = path,
@@ -74,7 +79,7 @@ TEST_CASE("a layout covers its file once", "[hdf5]") {
   for (const int n : {0, 1, 2, 40, 300}) {
     INFO(n << " datasets");
     const auto datasets = some_datasets(static_cast<unsigned>(n), n);
-    const hdf5::FileLayout layout = hdf5::lay_out(datasets, {{"format", "test"}});
+    const hdf5::FileLayout layout = lay_out(datasets, {{"format", "test"}});
     REQUIRE(layout.offsets.size() == datasets.size());
     const std::vector<int> times = coverage(layout, datasets);
     CHECK(std::count(times.begin(), times.end(), 1) == static_cast<long>(layout.num_bytes));
@@ -88,20 +93,43 @@ TEST_CASE("a layout covers its file once", "[hdf5]") {
 TEST_CASE("a layout follows from what was asked alone", "[hdf5]") {
   const auto datasets = some_datasets(5, 50);
   const std::vector<hdf5::Attribute> root{{"format", "test"}, {"step", Integers{7}}};
-  const hdf5::FileLayout a = hdf5::lay_out(datasets, root);
+  const hdf5::FileLayout a = lay_out(datasets, root);
   // Times in HDF5 files are in seconds.
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  const hdf5::FileLayout b = hdf5::lay_out(datasets, root);
+  const hdf5::FileLayout b = lay_out(datasets, root);
   const std::vector<std::vector<float>> none;
   CHECK(a.offsets == b.offsets);
   const bool equal = written_file(a, none) == written_file(b, none);  // megabytes, not to print
   CHECK(equal);
 }
 
+TEST_CASE("a skeleton with other root attributes is that of a new one", "[hdf5]") {
+  const auto datasets = some_datasets(6, 40);
+  const auto root = [](const char* id, std::uint64_t step) {
+    return std::vector<hdf5::Attribute>{
+        {"format", "test"}, {"version", Integers{1, 2}}, {"id", id}, {"step", Integers{step}}};
+  };
+  hdf5::Skeleton again(datasets, root("0123", 7));
+  for (const std::uint64_t step : {std::uint64_t{8}, ~std::uint64_t{0}, std::uint64_t{0}}) {
+    const auto other = root("89ab", step);
+    again.set_root(other);
+    const hdf5::Skeleton anew(datasets, other);
+    CHECK(again.layout().offsets == anew.layout().offsets);
+    const bool equal = written_file(again.layout(), {}) == written_file(anew.layout(), {});
+    CHECK(equal);
+    const hdf5::Reader reader(written_file(again.layout(), {}), "shard");
+    CHECK(reader.root_text("id") == "89ab");
+    CHECK(reader.root_integers("step") == Integers{step});
+    CHECK(reader.root_text("format") == "test");
+  }
+  const auto unknown = error_of([&] { again.set_root({{"other", "89ab"}}); });
+  CHECK(says(unknown, "HDF5"));
+}
+
 TEST_CASE("HDF5 reads a file that we wrote by its layout", "[hdf5]") {
   const auto datasets = some_datasets(9, 60);
   const hdf5::FileLayout layout =
-      hdf5::lay_out(datasets, {{"format", "test"}, {"version", Integers{1, 0}}, {"none", ""}});
+      lay_out(datasets, {{"format", "test"}, {"version", Integers{1, 0}}, {"none", ""}});
   std::vector<std::vector<float>> values;
   std::mt19937 random(3);
   for (const auto& one : datasets) {
@@ -126,7 +154,7 @@ TEST_CASE("two thousand datasets are laid out in well under a second, in one pla
   for (int i = 0; i < 2000; ++i)
     datasets.push_back(dataset("/value/block." + std::to_string(i) + ".up.weight/0", {96, 192}));
   const auto start = std::chrono::steady_clock::now();
-  const hdf5::FileLayout layout = hdf5::lay_out(datasets, {});
+  const hdf5::FileLayout layout = lay_out(datasets, {});
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   std::size_t metadata = 0;
   for (const auto& extent : layout.metadata) metadata += extent.bytes.size();
@@ -138,8 +166,8 @@ TEST_CASE("two thousand datasets are laid out in well under a second, in one pla
 
 TEST_CASE("a file far larger than memory is laid out", "[hdf5]") {
   const std::uint64_t terabyte = std::uint64_t{1} << 40;
-  const hdf5::FileLayout layout = hdf5::lay_out(
-      {dataset("/value/a/0", {terabyte / 4096, 1024}), dataset("/value/b/0", {3})}, {});
+  const hdf5::FileLayout layout =
+      lay_out({dataset("/value/a/0", {terabyte / 4096, 1024}), dataset("/value/b/0", {3})}, {});
   CHECK(layout.num_bytes > terabyte);
   std::size_t metadata = 0;
   for (const auto& extent : layout.metadata) metadata += extent.bytes.size();
@@ -148,11 +176,11 @@ TEST_CASE("a file far larger than memory is laid out", "[hdf5]") {
 
 TEST_CASE("what cannot be laid out is refused with its name", "[hdf5]") {
   const auto twice = error_of([] {
-    hdf5::lay_out({dataset("/value/a/0", {3}), dataset("/value/a/0", {3})}, {});
+    lay_out({dataset("/value/a/0", {3}), dataset("/value/a/0", {3})}, {});
   });
   CHECK(says(twice, "/value/a/0"));
   CHECK(says(twice, "HDF5"));
-  const auto dtype = error_of([] { hdf5::lay_out({{"/a", "bf16", {3}}}, {}); });
+  const auto dtype = error_of([] { lay_out({{"/a", "bf16", {3}}}, {}); });
   CHECK(says(dtype, "bf16"));
 }
 

@@ -14,7 +14,7 @@ TEST_CASE("without HDF5 every call is refused", "[hdf5]") {
     return says(error, "WEFT_HDF5=ON") && error->code() == ExitCode::usage;
   };
   CHECK(refused(error_of([] { hdf5::library_version(); })));
-  CHECK(refused(error_of([] { hdf5::lay_out({{"/a", "f32", {1}}}, {}); })));
+  CHECK(refused(error_of([] { hdf5::Skeleton({{"/a", "f32", {1}}}, {}); })));
   CHECK(refused(error_of([] { encode(CheckpointIndex{}); })));
   CHECK(refused(error_of([] { decode_index("", "index.h5"); })));
 }

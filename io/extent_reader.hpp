@@ -1,5 +1,5 @@
-// Large files, fast: written once from front to back, and read by listed extents, each by a thread
-// of its own that works while the caller computes. Linux; the threads never call Kokkos.
+// Large files, fast: read by listed extents, by a thread of its own that works while the caller
+// computes. Linux; the thread never calls Kokkos.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,6 @@
 #include <vector>
 
 namespace weft {
-
-// A new file of a known size. Goes past the page cache (O_DIRECT) in large aligned writes where the
-// file system can, else through it. Every fault of the system is an Error(failed) with its reason,
-// thrown by the next call of write() or by finish(); nothing is retried as if it had worked.
-class StreamWriter {
- public:
-  // Creates `path`, which must not exist.
-  StreamWriter(std::string path, std::uint64_t num_bytes);
-  ~StreamWriter();  // ends the thread; without finish() the file stays as it is
-  StreamWriter(const StreamWriter&) = delete;
-  StreamWriter& operator=(const StreamWriter&) = delete;
-
-  // Appends a copy. In all, exactly num_bytes.
-  void write(const void* bytes, std::size_t size);
-  // Waits until all is written, syncs the file to the disk, closes it.
-  void finish();
-
- private:
-  class Thread;
-  std::unique_ptr<Thread> thread_;
-};
 
 struct Extent {
   std::string path;

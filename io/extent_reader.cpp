@@ -1,117 +1,25 @@
-// The threads behind the two classes, each with a ring of buffers; see the header.
-#include "io/stream_file.hpp"
+// The thread behind the class, with its ring of buffers; see the header.
+#include "io/extent_reader.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <list>
-#include <mutex>
-#include <new>
 #include <thread>
 #include <utility>
 
 #include "core/error.hpp"
-#include "io/file.hpp"
+#include "io/stream_ring.hpp"
 
 namespace weft {
 
 namespace {
-
-constexpr std::size_t mib = std::size_t{1} << 20;
-
-// Memory as O_DIRECT wants it; grows by forgetting what was in it. Large ones ask for huge pages:
-// the system pins each page for each O_DIRECT write, and with pages of 4 KiB that costs a quarter
-// of the disk's speed.
-class AlignedBuffer {
- public:
-  void reserve(std::size_t size) {
-    if (size <= capacity_) return;
-    const std::size_t unit = size < huge_page_bytes ? DirectFile::alignment : huge_page_bytes;
-    const std::size_t rounded = (size + unit - 1) / unit * unit;
-    bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(unit, rounded)));
-    capacity_ = bytes_ ? rounded : 0;
-    if (!bytes_) throw std::bad_alloc();
-    if (unit == huge_page_bytes) ::madvise(bytes_.get(), rounded, MADV_HUGEPAGE);  // only advice
-  }
-  std::byte* data() const { return bytes_.get(); }
-
- private:
-  struct Free {
-    void operator()(std::byte* bytes) const { std::free(bytes); }
-  };
-  static constexpr std::size_t huge_page_bytes = 2 * mib;
-
-  std::unique_ptr<std::byte, Free> bytes_;
-  std::size_t capacity_ = 0;
-};
-
-// A ring of slots between one thread that fills them and one that empties them. Counts only grow;
-// slot i mod n belongs to the filler until filled() and to the emptier until emptied().
-template <typename Slot, std::size_t num_slots>
-class Ring {
- public:
-  // The next slot to fill; null: the other side has ended.
-  Slot* wait_for_free() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_ || filled_ - emptied_ < num_slots; });
-    return ended_ ? nullptr : &slots_[filled_ % num_slots];
-  }
-  void filled() {
-    change([this] { ++filled_; });
-  }
-  // The next slot to empty; null: none is left and none will come.
-  Slot* wait_for_filled() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_ || filled_ > emptied_; });
-    return filled_ > emptied_ ? &slots_[emptied_ % num_slots] : nullptr;
-  }
-  void emptied() {
-    change([this] { ++emptied_; });
-  }
-  // Either side: no slot will be filled from now on.
-  void end() {
-    change([this] { ended_ = true; });
-  }
-  // As end(), for the thread's reason.
-  void fail(std::exception_ptr failure) {
-    change([&] {
-      ended_ = true;
-      failure_ = std::move(failure);
-    });
-  }
-  void rethrow_failure() {
-    const std::lock_guard lock(mutex_);
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  template <typename Change>
-  void change(Change what) {
-    {
-      const std::lock_guard lock(mutex_);
-      what();
-    }
-    changed_.notify_all();
-  }
-
-  std::array<Slot, num_slots> slots_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t filled_ = 0;  // guarded by mutex_, as the following
-  std::size_t emptied_ = 0;
-  bool ended_ = false;
-  std::exception_ptr failure_;
-};
 
 // A regular file opened for reading. Errors: Error(data).
 class InputFile {
@@ -186,111 +94,6 @@ class OpenFiles {
 };
 
 }  // namespace
-
-// The caller fills buffers, the thread writes them. Three of 4 MiB: one being filled, one being
-// written, one between so that neither waits for the other's moods. Of 1 to 8 MiB all did alike
-// (perf/bench_stream_file); what made the difference was O_DIRECT, and huge pages.
-class StreamWriter::Thread {
- public:
-  Thread(std::string path, std::uint64_t num_bytes)
-      : num_bytes_(num_bytes), file_(std::move(path)), thread_([this] { run(); }) {}
-  ~Thread() {
-    ring_.end();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void write(const std::byte* bytes, std::size_t size) {
-    ring_.rethrow_failure();
-    require(size <= num_bytes_ - num_taken_, ExitCode::failed,
-            fmt::format("{}: expected {} bytes in all, found {} more to be written after {}",
-                        file_.path(), num_bytes_, size, num_taken_));
-    while (size > 0) {
-      Buffer& buffer = buffer_to_fill();
-      const std::size_t part = std::min(size, buffer_bytes - buffer.size);
-      std::memcpy(buffer.bytes.data() + buffer.size, bytes, part);
-      buffer.size += part;
-      num_taken_ += part;
-      bytes += part;
-      size -= part;
-      if (buffer.size == buffer_bytes) pass_on();
-    }
-  }
-
-  void finish() {
-    if (current_ != nullptr) pass_on();
-    ring_.end();
-    if (thread_.joinable()) thread_.join();
-    ring_.rethrow_failure();
-    require(num_taken_ == num_bytes_, ExitCode::failed,
-            fmt::format("{}: expected {} bytes in all, found {}: the file is not whole",
-                        file_.path(), num_bytes_, num_taken_));
-    try {
-      file_.sync();
-      file_.close();
-    } catch (const Error&) {
-      // For good: a second sync may succeed without having written anything.
-      ring_.fail(std::current_exception());
-      throw;
-    }
-  }
-
- private:
-  static constexpr std::size_t buffer_bytes = 4 * mib;
-  struct Buffer {
-    AlignedBuffer bytes;
-    std::size_t size = 0;
-  };
-
-  Buffer& buffer_to_fill() {
-    if (current_ != nullptr) return *current_;
-    Buffer* const free = ring_.wait_for_free();
-    if (free == nullptr) {
-      ring_.rethrow_failure();
-      throw Error(ExitCode::failed, fmt::format("{}: written to after its end", file_.path()));
-    }
-    free->size = 0;
-    free->bytes.reserve(std::min<std::uint64_t>(buffer_bytes, num_bytes_ - num_taken_));
-    current_ = free;
-    return *current_;
-  }
-
-  void pass_on() {
-    current_ = nullptr;
-    ring_.filled();
-  }
-
-  void run() {
-    try {
-      std::uint64_t offset = 0;
-      while (Buffer* const buffer = ring_.wait_for_filled()) {
-        file_.write_at(offset, {buffer->bytes.data(), buffer->size});
-        offset += buffer->size;
-        ring_.emptied();
-      }
-    } catch (...) {
-      // The thread's top: the caller is told.
-      ring_.fail(std::current_exception());
-    }
-  }
-
-  const std::uint64_t num_bytes_;
-  DirectFile file_;
-  std::uint64_t num_taken_ = 0;  // the caller's, as current_
-  Buffer* current_ = nullptr;
-  Ring<Buffer, 3> ring_;
-  std::thread thread_;  // last: everything above exists before it starts
-};
-
-StreamWriter::StreamWriter(std::string path, std::uint64_t num_bytes)
-    : thread_(std::make_unique<Thread>(std::move(path), num_bytes)) {}
-
-StreamWriter::~StreamWriter() = default;
-
-void StreamWriter::write(const void* bytes, std::size_t size) {
-  thread_->write(static_cast<const std::byte*>(bytes), size);
-}
-
-void StreamWriter::finish() { thread_->finish(); }
 
 // The thread reads as many extents into a buffer as fit, those that touch in the file by one call;
 // the caller takes them from there one by one, so that small extents cost no hand-over each.
