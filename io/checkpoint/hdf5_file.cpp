@@ -1,6 +1,8 @@
 // Writing: skeletons of files of tensors, and files of tables.
 #include "io/checkpoint/hdf5_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>

@@ -2,15 +2,12 @@
 // and for no other.
 #pragma once
 
-#include <fmt/format.h>
 #include <hdf5.h>
 
-#include <cassert>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
-#include "io/checkpoint/hdf5_file.hpp"
 
 namespace weft::hdf5 {
 
@@ -20,19 +17,8 @@ struct Place {
   std::string text;
 };
 
-inline herr_t keep_innermost(unsigned, const H5E_error2_t* entry, void* text) {
-  if (entry->desc != nullptr) *static_cast<std::string*>(text) = entry->desc;
-  return 0;
-}
-
-[[noreturn]] inline void fail(const Place& place) {
-  // The last entry of this direction is the call nearest to the fault.
-  std::string reason;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_innermost, &reason);
-  H5Eclear2(H5E_DEFAULT);
-  throw Error(place.code, fmt::format("{}: HDF5 {} says '{}'", place.text, library_version(),
-                                      reason.empty() ? "nothing more" : reason));
-}
+// With the library's own reason, of the call nearest to the fault.
+[[noreturn]] void fail(const Place& place);
 
 // Every status of the library goes through here.
 template <class Status>
@@ -61,27 +47,10 @@ class Id {
   Close close_;
 };
 
-// The library's own handler at exit crashes after failed writes, and its printed stacks are no
-// message for a user.
-inline void start_library() {
-  static const bool started = [] {
-    const Place place{ExitCode::failed, "cannot start HDF5"};
-    check(H5dont_atexit(), place);
-    check(H5open(), place);
-    return true;
-  }();
-  assert(started);
-  (void)started;
-  // In every call: a library that knows threads keeps this for each of them.
-  check(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr), {ExitCode::failed, "cannot start HDF5"});
-}
+// In every call, first.
+void start_library();
 
-// For files in memory: the other drivers look for the file that a path in /proc links to.
-inline Id file_access(H5F_close_degree_t close_degree, const Place& place) {
-  Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, place);
-  check(H5Pset_fapl_stdio(access), place);
-  check(H5Pset_fclose_degree(access, close_degree), place);
-  return access;
-}
+// For files in memory.
+Id file_access(H5F_close_degree_t close_degree, const Place& place);
 
 }  // namespace weft::hdf5

@@ -1,4 +1,9 @@
 // Reading, from bytes that were verified.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "io/checkpoint/hdf5_file.hpp"
 #include "io/checkpoint/hdf5_handles.hpp"
 #include "io/checkpoint/memory_file.hpp"
 
