@@ -106,12 +106,17 @@ std::optional<Checkpoint> Resume::next_candidate() {
 }
 
 void Resume::load(Trainer& trainer, const Checkpoint& checkpoint) {
+  Mesh& mesh = trainer.mesh();
+  const std::vector<Communicator*> axes{&mesh.axis("dp"), &mesh.axis("tp"), &mesh.axis("pp")};
+  std::string is_held;
+  agree(world_, "compare models", [&] { is_held = find_held(checkpoint, trainer.state()); });
+  const std::string unknown = find_unknown(checkpoint, is_held, axes);
+  if (!unknown.empty()) throw AgreedError(ExitCode::usage, unknown);
+
   LoadResult result;
   agree(world_, "load checkpoint",
         [&] { result = load_state(checkpoint, trainer.state(), world_.rank(), world_.size()); });
-  Mesh& mesh = trainer.mesh();
-  const std::string fault = compare_fingerprints(
-      checkpoint, std::move(result.sums), {&mesh.axis("dp"), &mesh.axis("tp"), &mesh.axis("pp")});
+  const std::string fault = compare_fingerprints(checkpoint, std::move(result.sums), axes);
   if (!fault.empty()) throw AgreedError(ExitCode::data, fault);
 }
 

@@ -183,6 +183,31 @@ LoadResult load_state(const Checkpoint& checkpoint, const LocalState& state, int
   return result;
 }
 
+std::string find_held(const Checkpoint& checkpoint, const LocalState& state) {
+  std::string is_held(checkpoint.index.tensors.size(), '0');
+  for (const Target& target : targets_of(checkpoint, state))
+    is_held[static_cast<std::size_t>(target.tensor)] = '1';
+  return is_held;
+}
+
+std::string find_unknown(const Checkpoint& checkpoint, std::string is_held,
+                         const std::vector<Communicator*>& axes) {
+  for (Communicator* axis : axes) {
+    for (const std::string& other : axis->all_gather_strings("checkpoint.tensors", is_held))
+      std::transform(other.begin(), other.end(), is_held.begin(), is_held.begin(),
+                     [](char a, char b) { return std::max(a, b); });
+  }
+  const std::size_t first = is_held.find('0');
+  if (first == std::string::npos) return "";
+  const TensorRecord& tensor = checkpoint.index.tensors[first];
+  return fmt::format(
+      "{}: it has the tensor {} ({}) and this model has not ({} of its {} tensors are unknown "
+      "here): it is a checkpoint of another model or optimizer; resume with the plan that wrote "
+      "it (weft ckpt inspect shows it)",
+      checkpoint.path, tensor.name, tensor.kind, std::count(is_held.begin(), is_held.end(), '0'),
+      is_held.size());
+}
+
 std::string compare_fingerprints(const Checkpoint& checkpoint, std::vector<TensorSum> sums,
                                  const std::vector<Communicator*>& axes) {
   for (Communicator* axis : axes) {
@@ -204,12 +229,7 @@ std::string compare_fingerprints(const Checkpoint& checkpoint, std::vector<Tenso
     const TensorRecord& tensor = checkpoint.index.tensors[i];
     const auto elements = static_cast<std::uint64_t>(tensor.global.num_elements());
     const std::uint64_t copies = sums[i].num_elements / elements;
-    if (copies == 0)
-      return fmt::format(
-          "{}: it has a tensor {} ({}) that this model has not: a checkpoint of "
-          "another model; resume with the plan that wrote it",
-          checkpoint.path, tensor.name, tensor.kind);
-    if (copies * elements != sums[i].num_elements ||
+    if (copies == 0 || copies * elements != sums[i].num_elements ||
         copies * tensor.fingerprint != sums[i].fingerprint)
       return fmt::format(
           "{}: {} ({}) in memory is not what was saved: its fingerprint differs; "

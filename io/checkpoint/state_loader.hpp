@@ -24,6 +24,17 @@ struct LoadResult {
   std::vector<TensorSum> sums;
 };
 
+// Which of the index's tensors this rank has a part of: '1' or '0' for each. Local. Throws
+// Error(usage) where the checkpoint is of another model: it lacks a tensor that `state` has, or has
+// it with another shape.
+std::string find_held(const Checkpoint& checkpoint, const LocalState& state);
+
+// Collective over the axes. The other way round, which one rank cannot tell, since a stage has but
+// its own tensors: empty, or the fault that no rank has some tensor, on all ranks alike. To be
+// asked before load_state: the checkpoint is of another model, and nothing of it may be used.
+std::string find_unknown(const Checkpoint& checkpoint, std::string is_held,
+                         const std::vector<Communicator*>& axes);
+
 // Local. Overwrites all that `state` holds. On the way it verifies what of files rank, rank +
 // num_ranks, .. is no tensor's: that does not matter to a load, but a checkpoint with an altered
 // byte is not what was saved. Throws Error(usage) where the checkpoint is of another model (a

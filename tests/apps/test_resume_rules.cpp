@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <tuple>
 
 #include "io/checkpoint/checkpoint_folder.hpp"
 #include "tests/apps/resume_run.hpp"
@@ -126,6 +127,31 @@ TEST_CASE("another model is refused even where another plan is allowed", "[resum
   const PartResult refused = restore_copy(plan, {"auto", false, true});
   CHECK(refused.exit_code == usage);
   CHECK_THAT(refused.error, Contains("with shape"));
+}
+
+TEST_CASE("a checkpoint that has more than the model is another model's, not a damaged one",
+          "[resume][rules]") {
+  // What only one stage can miss, and what all of them do.
+  Plan shallow = base_plan();
+  shallow.layout.pp = 2;
+  Plan deep = shallow;
+  deep.model.layers = 3;
+  Plan plain = shallow;
+  plain.optimizer.kind = "sgd";
+  plain.optimizer.momentum = 0.0;
+  for (const auto& [saved, now, missing] :
+       {std::tuple(deep, shallow, "(exp_avg)"), std::tuple(shallow, plain, "(exp_avg)")}) {
+    for (const ResumeOptions& options : {ResumeOptions{"auto", false, true}, {"6", true, true}}) {
+      const TemporaryFolder folder;
+      const std::string run = SavedRun(saved).copy_to(folder);
+      const PartResult refused = restore(run, now, options);
+      CHECK(refused.exit_code == usage);
+      CHECK_THAT(refused.error, Contains(step_folder_name(6)) && Contains(missing) &&
+                                    Contains("another model or optimizer"));
+      CHECK_THAT(refused.text, !Contains("passed over"));
+      CHECK(steps_in(run) == std::vector<index_t>{6, 4, 2});
+    }
+  }
 }
 
 TEST_CASE("other images are another run", "[resume][rules]") {

@@ -157,9 +157,11 @@ SaveResult StateRank::save(const std::string& folder, index_t step, index_t keep
       .save(state(), share(), progress_at(step));
 }
 
-std::string StateRank::load(const std::string& path, LoadResult& result) {
+std::string StateRank::load(const std::string& path, const LocalState& into, LoadResult& result) {
   const Checkpoint checkpoint = open_checkpoint(path);
-  result = load_state(checkpoint, state());
+  const std::string unknown = find_unknown(checkpoint, find_held(checkpoint, into), axes());
+  if (!unknown.empty()) return unknown;
+  result = load_state(checkpoint, into);
   return compare_fingerprints(checkpoint, result.sums, axes());
 }
 

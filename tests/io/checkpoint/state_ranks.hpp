@@ -63,8 +63,11 @@ struct StateRank {
   FlatRanges share();
   SaveResult save(const std::string& folder, index_t step, index_t keep = 100,
                   bool read_back = true);
-  // Loads and compares fingerprints; returns the faults' text.
-  std::string load(const std::string& path, LoadResult& result);
+  // As a resume does it: compares the tensors, loads, compares fingerprints. The fault's text.
+  std::string load(const std::string& path, LoadResult& result) {
+    return load(path, state(), result);
+  }
+  std::string load(const std::string& path, const LocalState& into, LoadResult& result);
   std::vector<Communicator*> axes() { return {&mesh.axis("dp"), &mesh.axis("tp")}; }
 
   Context context;

@@ -8,6 +8,7 @@
 
 #include "io/checkpoint/checkpoint_diff.hpp"
 #include "io/checkpoint/verify.hpp"
+#include "parallel/comm/local_transport.hpp"
 #include "tests/io/checkpoint/state_ranks.hpp"
 #include "tests/io/temporary_folder.hpp"
 
@@ -228,4 +229,47 @@ TEST_CASE("another model's checkpoint is refused by name", "[checkpoint][state]"
   CHECK_THAT(fault_of({{"up", whole({8, 6})}, {"more", whole({5})}}),
              Catch::Contains("more (value)") && Catch::Contains("found none"));
   CHECK_THAT(fault_of({{"up", whole({8, 6})}}), Catch::Contains("down"));
+}
+
+TEST_CASE("a tensor that no rank has is another model's, and nothing is loaded",
+          "[checkpoint][state]") {
+  const NamedParameter up{"up", cut({8, 6}, 0)}, down{"down", whole({5})}, last{"last", whole({3})};
+  const TemporaryFolder folder;
+  const std::string path =
+      save_state({up, down, last}, {.shards = 2, .tp = 2}, folder.path(), 1, 1);
+  // Ranks with models of their own, as stages have; with the state 9, or only a part of its kinds.
+  const auto faults_of = [&](const std::vector<SomeModel>& stages, std::size_t num_kinds = 3) {
+    std::vector<std::string> faults(stages.size());
+    run_ranks(static_cast<int>(stages.size()), [&](Transport& transport) {
+      const auto at = static_cast<std::size_t>(transport.rank());
+      StateRank rank(stages[at], {.dp = static_cast<int>(stages.size())}, transport);
+      rank.fill(9);
+      LocalState state = rank.state();
+      state.kinds.erase(state.kinds.begin() + static_cast<std::ptrdiff_t>(num_kinds),
+                        state.kinds.end());
+      LoadResult result;
+      faults[at] = rank.load(path, state, result);
+      // The checkpoint's state is 1.
+      const std::string difference = rank.difference(faults[at].empty() ? 1 : 9);
+      if (!difference.empty()) faults[at] += " and the state is neither: " + difference;
+    });
+    return std::set<std::string>(faults.begin(), faults.end());
+  };
+  CHECK(faults_of({{up, down, last}}) == std::set<std::string>{""});
+  CHECK(faults_of({{up}, {down, last}}) == std::set<std::string>{""});
+  CHECK(faults_of({{up}, {down}, {last}}) == std::set<std::string>{""});
+
+  const auto told = [&](const std::set<std::string>& faults, const std::string& tensor,
+                        const std::string& count) {
+    REQUIRE(faults.size() == 1);
+    CHECK_THAT(*faults.begin(), Catch::StartsWith(path + ": it has the tensor " + tensor) &&
+                                    Catch::Contains(count + " of its 9 tensors") &&
+                                    !Catch::Contains("neither"));
+  };
+  told(faults_of({{up, down}}), "last (exp_avg)", "3");
+  told(faults_of({{up}, {down}}), "last (exp_avg)", "3");
+  told(faults_of({{last}, {last}, {last}}), "down (exp_avg)", "6");
+  // Without moments, as plain SGD is.
+  told(faults_of({{up, down, last}}, 1), "down (exp_avg)", "6");
+  told(faults_of({{up}, {last, down}}, 1), "down (exp_avg)", "6");
 }
