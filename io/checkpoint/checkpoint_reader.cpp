@@ -83,6 +83,10 @@ Checkpoint make_checkpoint(const std::string& path, CheckpointTexts texts) {
   const Manifest& manifest = checkpoint.manifest;
   require_belongs(index.id == manifest.id, path, "its id");
   require_belongs(index.progress.step == manifest.step, path, "its step");
+  require_belongs(static_cast<std::uint64_t>(index.num_elements()) == manifest.num_elements, path,
+                  "its number of elements");
+  require_belongs(index.state_fingerprint() == manifest.state_fingerprint, path,
+                  "its state's fingerprint");
   require_belongs(index.files.size() + 1 == manifest.files.size(), path, "its list of files");
   for (const FileRecord& file : index.files) {
     const bool is_known =

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "io/checkpoint/verify.hpp"
 #include "tests/io/checkpoint/state_ranks.hpp"
@@ -121,4 +122,38 @@ TEST_CASE("no file can be cut, extended, missing or another's", "[checkpoint][st
     write_all(file, bytes);
     CHECK(fault_of(path) == "");
   }
+}
+
+TEST_CASE("a manifest whose hash fits must tell of the index that is there",
+          "[checkpoint][state][bytes]") {
+  struct Change {
+    std::string what;
+    std::function<void(Manifest&)> make;
+  };
+  const std::vector<Change> changes{
+      {"its id", [](Manifest& m) { m.id[0] = m.id[0] == '0' ? '1' : '0'; }},
+      {"its number of elements", [](Manifest& m) { ++m.num_elements; }},
+      {"its state's fingerprint",
+       [](Manifest& m) { m.state_fingerprint[31] = m.state_fingerprint[31] == '0' ? '1' : '0'; }},
+      {"its list of files",
+       [](Manifest& m) {
+         m.files.push_back({"MORE", 4});
+       }},
+  };
+  const TemporaryFolder folder;
+  const std::string path = save_state(tiny_model(), {.shards = 2, .tp = 2}, folder.path(), 2, 1);
+  const std::string file = path + "/" + manifest_name;
+  write_all(path + "/MORE", "more");
+  const std::string whole = read_all(file);
+  const Manifest manifest = decode_manifest(whole, file);
+  REQUIRE(encode(manifest) == whole);
+  for (const Change& change : changes) {
+    INFO(change.what);
+    Manifest changed = manifest;
+    change.make(changed);
+    write_all(file, encode(changed));
+    CHECK_THAT(fault_of(path), Catch::Contains(path + "/index.h5: " + change.what));
+  }
+  write_all(file, whole);
+  CHECK(fault_of(path) == "");
 }
