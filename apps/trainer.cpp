@@ -119,16 +119,15 @@ void Trainer::check_finite(const StepResult& result) const {
 }
 
 StepResult Trainer::step() {
-  const HostBatch* batch = nullptr;
   {
     const Trace::Span span(&context_.trace, Activity::data_wait, "loader.next");
-    batch = &loader_->next();
+    batch_ = &loader_->next();
   }
-  StepResult result{.step = step_, .epoch = batch->epoch, .num_real = batch->num_real_global};
-  work_->begin(*batch, step_);
+  StepResult result{.step = step_, .epoch = batch_->epoch, .num_real = batch_->num_real_global};
+  work_->begin(*batch_, step_);
   runner_->run(*work_);
   const LossSums total = sum_over_leaves(work_->lane_sums(), plan_.num_lanes());
-  const auto count = static_cast<double>(batch->num_real_global);
+  const auto count = static_cast<double>(batch_->num_real_global);
   result.loss = total.loss / count;
   result.accuracy = static_cast<double>(total.correct) / count;
   update(result);

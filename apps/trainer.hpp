@@ -69,6 +69,9 @@ class Trainer {
   // before the update where loss or gradient norm is not finite.
   StepResult step();
 
+  // What this rank computed the last step with; valid until the next one.
+  const HostBatch& batch() const { return *batch_; }
+
   // Collective. Loss and accuracy on the validation part, without augmentation and dropout.
   Evaluation evaluate();
 
@@ -120,6 +123,7 @@ class Trainer {
   BatchReader validation_reader_;
   EvalSampler validation_sampler_;
   std::unique_ptr<Loader> loader_;
+  const HostBatch* batch_ = nullptr;  // the loader's
   index_t step_ = 0;
   std::vector<double> losses_;
   std::string fingerprint_;

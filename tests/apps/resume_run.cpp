@@ -33,6 +33,7 @@ PartResult run_rank(const Plan& plan, const ResumeData& data, const RunPart& par
     if (part.resume) result.first_step = checkpoints.restore(trainer, *part.resume);
     while (trainer.steps_done() < part.until) {
       result.steps.push_back(trainer.step());
+      if (part.after_step) part.after_step(trainer);
       if (std::count(part.saves.begin(), part.saves.end(), trainer.steps_done()) > 0)
         save(checkpoints, trainer);
     }

@@ -2,6 +2,7 @@
 // layout.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,8 +28,9 @@ class ResumeData {
 struct RunPart {
   std::string run_folder;
   std::optional<ResumeOptions> resume = std::nullopt;
-  index_t until = 0;                // steps done at its end
-  std::vector<index_t> saves = {};  // after so many steps
+  index_t until = 0;                              // steps done at its end
+  std::vector<index_t> saves = {};                // after so many steps
+  std::function<void(Trainer&)> after_step = {};  // on every rank's thread
 };
 
 struct PartResult {
