@@ -8,9 +8,9 @@
 namespace weft {
 
 struct CkptOptions {
-  std::string path;    // ls: a run folder or its checkpoints; else the folder of a checkpoint
-  std::string other;   // diff
-  std::string tensor;  // inspect: pieces of this one
+  std::string path = {};    // ls: a run folder or its checkpoints; else the folder of a checkpoint
+  std::string other = {};   // diff
+  std::string tensor = {};  // inspect: pieces of this one
   bool json = false;
 };
 
