@@ -1,0 +1,90 @@
+// What a load takes beside the state itself: a window, however large the tensors are, and whoever
+// wrote them.
+#include <catch2/catch.hpp>
+
+#include <new>
+#include <optional>
+
+#include "tests/io/checkpoint/heap_peak.hpp"
+#include "tests/io/checkpoint/state_ranks.hpp"
+#include "tests/io/temporary_folder.hpp"
+
+using namespace weft;
+using namespace weft::test;
+using namespace weft::testing;
+
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+struct HeapUse {
+  std::size_t peak_bytes = 0, largest_bytes = 0;  // of all ranks together; of one piece
+};
+
+// While all ranks load, without opening: an index grows with the number of blocks.
+HeapUse use_of_load(const SomeModel& model, const StateLayout& layout, const std::string& path) {
+  const Checkpoint checkpoint = open_checkpoint(path);
+  HeapUse use;
+  std::vector<std::string> faults(static_cast<std::size_t>(layout.num_ranks()));
+  std::optional<HeapPeak> heap;
+  on_state_ranks(model, layout, [&](StateRank& rank) {
+    const int me = rank.mesh.world_rank();
+    rank.mesh.world().barrier();
+    if (me == 0) heap.emplace();
+    rank.mesh.world().barrier();
+    const LoadResult result = load_state(checkpoint, rank.state());
+    faults[static_cast<std::size_t>(me)] =
+        compare_fingerprints(checkpoint, result.sums, rank.axes());
+    rank.mesh.world().barrier();
+    if (me == 0) {
+      use = {heap->peak_bytes(), heap->largest_bytes()};
+      heap.reset();
+    }
+  });
+  for (const std::string& fault : faults) CHECK(fault == "");
+  return use;
+}
+
+}  // namespace
+
+TEST_CASE("the heap is watched", "[checkpoint][state][memory]") {
+  const HeapPeak heap;
+  { const std::vector<char> some(3 * mib); }
+  void* const aligned = ::operator new (5 * mib, std::align_val_t{64});
+  { const std::vector<char> more(2 * mib); }
+  ::operator delete (aligned, std::align_val_t{64});
+  CHECK(heap.peak_bytes() >= 7 * mib);
+  CHECK(heap.peak_bytes() < 8 * mib);
+  CHECK(heap.largest_bytes() >= 5 * mib);
+  CHECK(heap.largest_bytes() < 6 * mib);
+}
+
+TEST_CASE("a load takes a window of memory, not a tensor's", "[checkpoint][state][memory]") {
+  // Pieces of the second lie strided in memory where tp cuts it. Tensors of 8 MiB, and of 24.
+  constexpr index_t width = 1024, small_rows = 2048, large_rows = 3 * small_rows;
+  const auto model = [](index_t rows) {
+    return SomeModel{{"up", cut({rows, width}, 0)}, {"down", cut({width, rows}, 1)}};
+  };
+  const StateLayout one{.shards = 2}, two{.shards = 2, .tp = 2},
+      slices{.shards = 2, .dp = 2, .zero = true, .bucket_bytes = index_t{4} << 20};
+  for (const StateLayout& from : {one, two}) {
+    const TemporaryFolder folder;
+    for (const index_t rows : {small_rows, large_rows}) {
+      on_state_ranks(model(rows), from,
+                     [&](StateRank& rank) { rank.save(folder.path(), rows, 100, false); });
+    }
+    const HeapUse of_small =
+        use_of_load(model(small_rows), one, folder / step_folder_name(small_rows));
+    for (const StateLayout& to : {one, two, slices}) {
+      const HeapUse of_large =
+          use_of_load(model(large_rows), to, folder / step_folder_name(large_rows));
+      INFO("from " << from.text() << " to " << to.text() << ": at most " << of_large.peak_bytes
+                   << " bytes, at once " << of_large.largest_bytes << "; one rank for the small "
+                   << of_small.peak_bytes << ", at once " << of_small.largest_bytes);
+      // A window for each rank, and somewhat longer lists of what to read.
+      const auto num_ranks = static_cast<std::size_t>(to.num_ranks());
+      CHECK(of_large.peak_bytes < num_ranks * (of_small.peak_bytes + 2 * mib));
+      CHECK(of_large.largest_bytes < of_small.largest_bytes + 2 * mib);
+    }
+  }
+}
