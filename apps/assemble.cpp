@@ -31,6 +31,8 @@ TokenBlocks token_blocks_of(const Plan& plan) {
   return {.count = plan.num_token_blocks(), .sequence_parallel = plan.layout.sequence_parallel};
 }
 
+index_t num_classes_of(const Plan&) { return Cifar10::num_classes; }
+
 namespace {
 
 MlpSpec mlp_of(const Plan& plan) {
@@ -39,7 +41,7 @@ MlpSpec mlp_of(const Plan& plan) {
           .hidden = plan.model.hidden,
           .feed_forward = plan.feed_forward(),
           .dropout = static_cast<float>(plan.model.dropout),
-          .num_classes = Cifar10::num_classes,
+          .num_classes = num_classes_of(plan),
           .padded_classes = plan.padded_classes()};
 }
 
@@ -51,7 +53,7 @@ VitSpec vit_of(const Plan& plan) {
           .heads = plan.model.heads,
           .feed_forward = plan.feed_forward(),
           .dropout = static_cast<float>(plan.model.dropout),
-          .num_classes = Cifar10::num_classes,
+          .num_classes = num_classes_of(plan),
           .padded_classes = plan.padded_classes()};
 }
 

@@ -27,6 +27,8 @@ WaitOptions wait_options(const Plan& plan);
 Numerics numerics_of(const Plan& plan);
 TokenBlocks token_blocks_of(const Plan& plan);
 
+index_t num_classes_of(const Plan& plan);
+
 // The part of stage `pp_rank`; its parameters go to `parameters`. `tp` must outlive the model.
 StageModel make_model(const Plan& plan, index_t pp_rank, ParameterSet& parameters,
                       TensorParallel& tp);

@@ -76,6 +76,7 @@ Tensor EvaluationWork::forward(index_t number, Tensor input) {
       model_.forward(context_, to_device(context_, model_, batch_, rows, 1.0f), std::move(input),
                      nullptr, {.num_samples = micro_, .training = false});
   sums_[static_cast<std::size_t>(number)] = output.sums;
+  predictions_.insert(predictions_.end(), output.predictions.begin(), output.predictions.end());
   return std::move(output.boundary);
 }
 

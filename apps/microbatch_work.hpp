@@ -77,6 +77,8 @@ class EvaluationWork final : public pipeline::StageWork {
 
   // Of each microbatch; zeros on a stage that is not the last.
   const std::vector<LossSums>& sums() const { return sums_; }
+  // Of the real samples of all of them, in order; none on a stage that is not the last.
+  const std::vector<Prediction>& predictions() const { return predictions_; }
 
  private:
   Context& context_;
@@ -87,6 +89,7 @@ class EvaluationWork final : public pipeline::StageWork {
   index_t micro_;
   HostBatch batch_;
   std::vector<LossSums> sums_;
+  std::vector<Prediction> predictions_;
 };
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 
 #include "apps/agreement.hpp"
 #include "apps/layout_json.hpp"
+#include "apps/metrics_json.hpp"
 #include "apps/progress_line.hpp"
 #include "apps/run_checkpoints.hpp"
 #include "apps/step_statistics.hpp"
@@ -156,20 +157,19 @@ class TrainJob {
     const index_t every = plan_.eval.every_epochs * trainer.steps_per_epoch();
     if (!is_last && (every == 0 || (step + 1) % every != 0)) return;
     const std::int64_t begin_ns = trainer.context().trace.now_ns();
-    evaluation_ = trainer.evaluate();
+    evaluation_ = trainer.evaluate(EvalSplit::validation);
     const double ms = ms_since(begin_ns, trainer.context().trace);
     evaluation_ms_ += ms;
     if (!is_first()) return;
-    log_->add_evaluation(Json{
-        {"step", step + 1},
-        {"split", "validation"},
-        {"loss", evaluation_.loss},
-        {"accuracy", evaluation_.accuracy},
-        {"samples", evaluation_.samples},
-        {"ms", ms}}.dump());
-    progress_.keep(fmt::format("step {}: validation loss {:.4f}, accuracy {:.4f} on {} images",
-                               step + 1, evaluation_.loss, evaluation_.accuracy,
-                               evaluation_.samples));
+    metrics_ = metrics_json(evaluation_, data_.images->class_names(), best_threshold(evaluation_));
+    Json line{{"step", step + 1}, {"split", name_of(EvalSplit::validation)}};
+    line.update(metrics_);
+    line.update(Json{{"samples", evaluation_.samples}, {"ms", ms}});
+    log_->add_evaluation(line.dump());
+    progress_.keep(
+        fmt::format("step {}: validation loss {:.4f}, accuracy {}, macro F1 {} on {} images",
+                    step + 1, evaluation_.loss, text_of(evaluation_.confusion.accuracy()),
+                    text_of(evaluation_.confusion.macro_f1()), evaluation_.samples));
   }
 
   int finish(Trainer& trainer) {
@@ -229,8 +229,7 @@ class TrainJob {
         {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
         {"comm_bytes_per_step", sent / steps_here(trainer)},
         {"layout", layout_json(plan_)},
-        {"metrics",
-         {{"validation_loss", evaluation_.loss}, {"validation_accuracy", evaluation_.accuracy}}},
+        {"metrics", validation_metrics()},
         {"ranks", by_rank},
         {"rank0",
          {{"peak_phase", name_of(own_peak.phase)}, {"peak_bytes_by_kind", kinds}, {"ms", account}}},
@@ -240,6 +239,13 @@ class TrainJob {
         {"fingerprint", trainer.fingerprint()}};
   }
 
+  // Of the last evaluation: "validation_loss", "validation_macro_f1", ...
+  Json validation_metrics() const {
+    Json json = Json::object();
+    for (const auto& [name, value] : metrics_.items()) json["validation_" + name] = value;
+    return json;
+  }
+
   // Steps of this process, at least one.
   std::uint64_t steps_here(const Trainer& trainer) const {
     return static_cast<std::uint64_t>(std::max<index_t>(1, trainer.steps_done() - first_step_));
@@ -247,13 +253,14 @@ class TrainJob {
 
   void say_summary(const Json& summary) {
     text_ << fmt::format(
-                 "done: {} steps, final loss {:.4f}, validation accuracy {:.4f}\n"
+                 "done: {} steps, final loss {:.4f}, validation accuracy {}, macro F1 {}\n"
                  "  step {:.2f} ms median, {:.2f} ms P95, {:.0f} samples/s; peak {:.1f} MiB on the "
                  "largest rank\n"
                  "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
                  "  state_hash {}\n  loss_hash  {}\n  {}\n",
                  summary["steps"].get<index_t>(), summary["final_loss"].get<double>(),
-                 evaluation_.accuracy, times_.median_ms(), times_.p95_ms(),
+                 text_of(evaluation_.confusion.accuracy()),
+                 text_of(evaluation_.confusion.macro_f1()), times_.median_ms(), times_.p95_ms(),
                  times_.samples_per_second(), summary["peak_bytes"].get<double>() / (1 << 20),
                  summary["parameters_per_rank"]["min"].get<index_t>(),
                  summary["parameters_per_rank"]["max"].get<index_t>(),
@@ -279,6 +286,7 @@ class TrainJob {
   index_t first_step_ = 0;  // steps done when this process began
   StepStatistics times_;
   Evaluation evaluation_;
+  Json metrics_;  // rank 0: the same
   double evaluation_ms_ = 0.0;
   double first_step_ms_ = 0.0;
 };

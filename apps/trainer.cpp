@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "apps/agreement.hpp"
@@ -25,9 +26,7 @@ Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Tran
       context_(static_cast<int>(plan.layout.threads), numerics_of(plan)),
       mesh_(transport, &context_.trace, mesh_axes(plan), plan.layout.order, wait_options(plan)),
       tp_(mesh_.axis("tp"), plan.num_pieces(), order_of_sums(plan), token_blocks_of(plan)),
-      learning_rate_(learning_rate_of(plan)),
-      validation_reader_(data, Cifar10::Part::training, std::nullopt, mesh_.rank("pp") == 0),
-      validation_sampler_(split.validation, plan.batch.micro) {
+      learning_rate_(learning_rate_of(plan)) {
   const Trace::Span span(&context_.trace, Activity::start_up, "trainer.start_up");
   context_.numerics.token_blocks = tp_.owned_token_blocks();
   // The loader's thread reads while the model is built.
@@ -154,14 +153,23 @@ void Trainer::update(StepResult& result) {
   grad_sync_->release();
 }
 
-Evaluation Trainer::evaluate() {
+EvalSampler Trainer::sampler_of(EvalSplit split) const {
+  if (split == EvalSplit::validation) return {split_.validation, plan_.batch.micro};
+  std::vector<index_t> all(static_cast<std::size_t>(data_.num_samples(Cifar10::Part::test)));
+  std::iota(all.begin(), all.end(), index_t{0});
+  return {std::move(all), plan_.batch.micro};
+}
+
+Evaluation Trainer::evaluate(EvalSplit split) {
   const Trace::Span span(&context_.trace, Activity::evaluation, "evaluate");
   context_.arena.set_phase(Phase::evaluation);
-  const Communicator& dp = mesh_.axis("dp");
-  const index_t num_microbatches = validation_sampler_.num_microbatches();
+  Communicator& dp = mesh_.axis("dp");
+  const EvalSampler sampler = sampler_of(split);
+  const auto part = split == EvalSplit::validation ? Cifar10::Part::training : Cifar10::Part::test;
+  const BatchReader reader(data_, part, std::nullopt, mesh_.rank("pp") == 0);
+  const index_t num_microbatches = sampler.num_microbatches();
   const Range mine = part_of(dp.rank(), dp.size(), num_microbatches);
-  EvaluationWork work(context_, *model_, validation_reader_, validation_sampler_, mine,
-                      plan_.batch.micro);
+  EvaluationWork work(context_, *model_, reader, sampler, mine, plan_.batch.micro);
   if (!mine.empty()) {
     const auto schedule = pipeline::forward_only(static_cast<int>(plan_.layout.pp), mine.size());
     pipeline::Runner(context_, mesh_.axis("pp"), pipeline::lower(schedule),
@@ -169,10 +177,11 @@ Evaluation Trainer::evaluate() {
         .run(work);
   }
   const LossSums total = sum_over_leaves(work.sums(), num_microbatches);
-  const auto count = static_cast<double>(total.rows);
-  return {.loss = total.loss / count,
-          .accuracy = static_cast<double>(total.correct) / count,
-          .samples = total.rows};
+  Evaluation evaluation;
+  evaluation.loss = total.loss / static_cast<double>(total.rows);
+  evaluation.samples = total.rows;
+  judge(dp, mesh_.axis("pp"), num_classes_of(plan_), work.predictions(), evaluation);
+  return evaluation;
 }
 
 std::uint64_t Trainer::bytes_sent() {

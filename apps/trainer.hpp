@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/evaluation.hpp"
 #include "apps/microbatch_work.hpp"
 #include "core/context.hpp"
 #include "core/flat_ranges.hpp"
@@ -39,12 +40,6 @@ struct StepResult {
   index_t num_real = 0;
 };
 
-struct Evaluation {
-  double loss = 0.0;
-  double accuracy = 0.0;
-  index_t samples = 0;
-};
-
 class Trainer {
  public:
   // `restored`: start_at() will say where; until then there is no step.
@@ -72,8 +67,9 @@ class Trainer {
   // What this rank computed the last step with; valid until the next one.
   const HostBatch& batch() const { return *batch_; }
 
-  // Collective. Loss and accuracy on the validation part, without augmentation and dropout.
-  Evaluation evaluate();
+  // Collective. On a part that is not trained on, without augmentation and dropout; the last
+  // microbatch is padded to its full shape, and padding does not count.
+  Evaluation evaluate(EvalSplit split);
 
   // Collective. Hash of parameters and optimizer state, the same for any layout; checks on the way
   // that all replicas are equal.
@@ -100,6 +96,7 @@ class Trainer {
  private:
   // The sum of all lanes (or of all microbatches of an evaluation), in the tree's order.
   LossSums sum_over_leaves(const std::vector<LossSums>& mine, index_t num_leaves);
+  EvalSampler sampler_of(EvalSplit split) const;
   // Gradients to their sum, norm, optimizer, values to all.
   void update(StepResult& result);
   void start_loader();
@@ -120,8 +117,6 @@ class Trainer {
   std::unique_ptr<TrainingWork> work_;
   std::unique_ptr<pipeline::Runner> runner_;
   LearningRate learning_rate_;
-  BatchReader validation_reader_;
-  EvalSampler validation_sampler_;
   std::unique_ptr<Loader> loader_;
   const HostBatch* batch_ = nullptr;  // the loader's
   index_t step_ = 0;

@@ -121,9 +121,39 @@ void logit_gradients(Context& context, const Activation& logits, Range owned, in
   }
 }
 
-// On the host, row by row in order.
+// Collective over tp. The two logits of a row may lie in different pieces, so all come here: a few
+// bytes a row, in evaluation alone.
+std::vector<double> scores_of_two(Context& context, TensorParallel& tp, const std::string& name,
+                                  const Activation& logits) {
+  const index_t t = logits.num_rows();
+  const Range owned = tp.owned();
+  const index_t width = logits.spec.piece(0).size();
+  Tensor mine(context.arena, MemoryKind::workspace, {t, owned.size(), width});
+  for (index_t s = owned.begin; s < owned.end; ++s) {
+    const float* from = logits.piece(s);
+    float* to = mine.data() + (s - owned.begin) * width;
+    const index_t row_length = owned.size() * width;
+    context.device.parallel_for(
+        "weft/cross_entropy.logits", t * width,
+        KOKKOS_LAMBDA(index_t i) { to[i / width * row_length + i % width] = from[i]; });
+  }
+  const Tensor all = tp.gather_pieces(context, name, mine, t, width);
+  const index_t row_length = tp.num_pieces() * width;
+  std::vector<float> host(static_cast<std::size_t>(t * row_length));
+  context.device.fence();
+  copy_to_host(host.data(), all.raw(), all.num_bytes());
+  std::vector<double> scores(static_cast<std::size_t>(t));
+  for (std::size_t row = 0; row < scores.size(); ++row) {
+    const float* logit = host.data() + row * static_cast<std::size_t>(row_length);
+    scores[row] = static_cast<double>(logit[1]) - static_cast<double>(logit[0]);
+  }
+  return scores;
+}
+
+// On the host, row by row in order. `scores`: of each row, or empty.
 LossSums sum_rows(Context& context, const Tensor& merged_rows, const Tensor& labels,
-                  const Tensor& weights) {
+                  const Tensor& weights, const std::vector<double>& scores,
+                  std::vector<Prediction>* predictions) {
   const auto t = static_cast<std::size_t>(labels.num_elements());
   std::vector<PieceRecord> host(t);
   std::vector<float> weight(t);
@@ -138,8 +168,11 @@ LossSums sum_rows(Context& context, const Tensor& merged_rows, const Tensor& lab
     const PieceRecord& r = host[row];
     sums.loss += math::log(static_cast<double>(r.sum)) +
                  (static_cast<double>(r.max) - static_cast<double>(r.target));
-    sums.correct += static_cast<std::int32_t>(r.best) == label[row] ? 1 : 0;
+    const auto predicted = static_cast<std::int32_t>(r.best);
+    sums.correct += predicted == label[row] ? 1 : 0;
     ++sums.rows;
+    if (predictions)
+      predictions->push_back({label[row], predicted, scores.empty() ? 0.0 : scores[row]});
   }
   return sums;
 }
@@ -147,7 +180,8 @@ LossSums sum_rows(Context& context, const Tensor& merged_rows, const Tensor& lab
 }  // namespace
 
 LossSums CrossEntropy::forward(Context& context, const Activation& logits, const Tensor& labels,
-                               const Tensor& weights, float scale, Activation* dlogits) {
+                               const Tensor& weights, float scale, Activation* dlogits,
+                               std::vector<Prediction>* predictions) {
   const index_t t = logits.num_rows();
   const Tensor mine = piece_records(context, logits, labels, tp_.owned(), num_classes_);
   const Tensor all = tp_.gather_pieces(context, name_ + ".forward.gather", mine, t, record_length);
@@ -160,7 +194,10 @@ LossSums CrossEntropy::forward(Context& context, const Activation& logits, const
                         .scale = scale};
     logit_gradients(context, logits, tp_.owned(), num_classes_, rows, *dlogits);
   }
-  return sum_rows(context, merged_rows, labels, weights);
+  std::vector<double> scores;
+  if (predictions && num_classes_ == 2)
+    scores = scores_of_two(context, tp_, name_ + ".forward.gather_logits", logits);
+  return sum_rows(context, merged_rows, labels, weights, scores, predictions);
 }
 
 }  // namespace weft

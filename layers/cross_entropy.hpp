@@ -29,6 +29,15 @@ struct LossSums {
   }
 };
 
+// What the model says of one real row.
+struct Prediction {
+  std::int32_t label;
+  std::int32_t predicted;  // class of the largest logit; ties to the lower
+  // Of two classes: logit of class 1 - logit of class 0, in f64, so that scores tie only where the
+  // logits' differences do; 0 is a probability of one half. With more classes 0.
+  double score;
+};
+
 class CrossEntropy {
  public:
   // `tp` must outlive it. Pieces are those of ColumnLinear with the same numbers.
@@ -37,9 +46,11 @@ class CrossEntropy {
 
   // Collective over tp. logits: [t, padded classes] in pieces. `labels` [t] i32 and `weights` [t]
   // f32 (1 real, 0 padding) in device memory. Where `dlogits` is given, it gets (softmax - one hot)
-  // * weight * scale, `scale` being 1 / (real samples of the global batch).
+  // * weight * scale, `scale` being 1 / (real samples of the global batch). Where `predictions` is
+  // given, the real rows' are added to its end, in order.
   LossSums forward(Context& context, const Activation& logits, const Tensor& labels,
-                   const Tensor& weights, float scale, Activation* dlogits);
+                   const Tensor& weights, float scale, Activation* dlogits,
+                   std::vector<Prediction>* predictions = nullptr);
 
  private:
   std::string name_;

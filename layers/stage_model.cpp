@@ -31,10 +31,15 @@ StageModel::Output StageModel::forward(Context& context, const Microbatch& batch
     if (!state) saved[i].clear();
     tp_.poll();
   }
-  if (!loss_) return {std::move(y.data), {}};
-  return {{},
-          loss_->forward(context, y, batch.labels, batch.weights, batch.scale,
-                         state ? &state->gradient : nullptr)};
+  Output output;
+  if (!loss_) {
+    output.boundary = std::move(y.data);
+  } else {
+    output.sums =
+        loss_->forward(context, y, batch.labels, batch.weights, batch.scale,
+                       state ? &state->gradient : nullptr, state ? nullptr : &output.predictions);
+  }
+  return output;
 }
 
 Tensor StageModel::backward(Context& context, State& state, Tensor output_gradient,

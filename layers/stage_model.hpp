@@ -56,8 +56,9 @@ class StageModel {
   };
 
   struct Output {
-    Tensor boundary;  // for the next stage; the last has none
-    LossSums sums;    // the last stage's
+    Tensor boundary;                      // for the next stage; the last has none
+    LossSums sums;                        // the last stage's, as those below
+    std::vector<Prediction> predictions;  // of the real samples, where `state` is null
   };
 
   // Collective over tp. `input`: the previous stage's output; the first stage takes batch.x. Where

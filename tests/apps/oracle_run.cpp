@@ -108,15 +108,29 @@ std::vector<oracle::Matrix> masks_of(const Plan& plan, std::size_t num_dropouts,
   return masks;
 }
 
+// Class of a row's largest logit. Throws where another one is so near that rounding to f32 might
+// decide: then there would be nothing to compare.
+index_t predicted_class(const oracle::Matrix& logits, std::size_t row) {
+  const auto begin = logits.values.begin() + static_cast<std::ptrdiff_t>(row * logits.cols);
+  std::vector<double> values(begin, begin + static_cast<std::ptrdiff_t>(logits.cols));
+  const auto best = std::max_element(values.begin(), values.end()) - values.begin();
+  std::sort(values.begin(), values.end());
+  if (values.back() - values[values.size() - 2] < 1e-5) throw std::runtime_error("logits tie");
+  return best;
+}
+
 // In one piece, without augmentation, dropout or padding.
-double validation_loss(const Model& model, const SmallData& data) {
+void evaluate(const Model& model, const SmallData& data, OracleRun& run) {
   const BatchReader reader(data.images(), Cifar10::Part::training, std::nullopt);
   const auto count = static_cast<index_t>(data.split().validation.size());
   HostBatch batch;
   reader.read_into(EvalSampler(data.split().validation, count).indices_of(0), {0, count}, batch);
   const Samples samples(batch);
-  return oracle::softmax_cross_entropy(model.logits(samples.x), samples.labels, samples.weights)
-      .loss;
+  const oracle::Matrix logits = model.logits(samples.x);
+  run.validation_loss = oracle::softmax_cross_entropy(logits, samples.labels, samples.weights).loss;
+  run.confusion = ConfusionMatrix(Cifar10::num_classes);
+  for (std::size_t row = 0; row < samples.labels.size(); ++row)
+    run.confusion.add(samples.labels[row], predicted_class(logits, row));
 }
 
 }  // namespace
@@ -138,7 +152,7 @@ OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats&
                          .num_real = static_cast<index_t>(
                              std::count(samples.is_real.begin(), samples.is_real.end(), true))});
   }
-  run.validation_loss = validation_loss(model, data);
+  evaluate(model, data, run);
   return run;
 }
 

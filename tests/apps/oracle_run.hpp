@@ -20,6 +20,7 @@ struct OracleRun {
   std::vector<Step> steps;
   // Of the whole validation part in one piece, after the last step.
   double validation_loss = 0.0;
+  ConfusionMatrix confusion;
 };
 
 // All steps of the plan, from `initial`.

@@ -63,6 +63,7 @@ void check_equal(const std::string& name, const TrainingRun& run, const OracleRu
   }
   CHECK(run.evaluation.samples == static_cast<index_t>(data().split().validation.size()));
   CHECK(relative(run.evaluation.loss, truth.validation_loss) < bound);
+  CHECK(run.evaluation.confusion == truth.confusion);
   // Something was learned, else there was little to compare.
   CHECK(run.steps.back().loss < run.steps.front().loss);
   std::cout << "trainer against oracle, " << name << ": largest relative deviation of 20 losses "

@@ -140,7 +140,7 @@ TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& opt
     const Hash128 loss_hash = trainer.loss_hash();
     const Hash128 state_hash = trainer.state_hash();
     const RankFigures figures = figures_of(trainer);
-    const Evaluation evaluation = options.evaluate ? trainer.evaluate() : Evaluation{};
+    const Evaluation evaluation = options.evaluate ? trainer.evaluate(options.split) : Evaluation{};
 
     const std::lock_guard lock(mutex);
     final.add(trainer.parameters());
@@ -156,9 +156,8 @@ TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& opt
       expect(equal(steps[i], all.steps[i]), "ranks report other steps");
     }
     expect(loss_hash == all.loss_hash && state_hash == all.state_hash, "hashes of ranks differ");
-    expect(bit_difference<double>({evaluation.loss, evaluation.accuracy},
-                                  {all.evaluation.loss, all.evaluation.accuracy})
-               .empty(),
+    expect(bit_difference<double>({evaluation.loss}, {all.evaluation.loss}).empty() &&
+               evaluation.confusion == all.evaluation.confusion,
            "ranks report other evaluations");
   });
   all.initial = initial.take();

@@ -64,6 +64,7 @@ struct TrainingRun {
 struct RunOptions {
   index_t num_steps = 1;
   bool evaluate = false;
+  EvalSplit split = EvalSplit::validation;
   std::function<void(Trainer&)> before = {};  // on every rank, before the first step
 };
 

@@ -2,6 +2,7 @@
 // the rows that break naive versions (EXACT 3.12, 3.13, 7.7).
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -40,7 +41,35 @@ struct LogitRows {
 struct Result {
   LossSums sums;
   Floats dlogits;  // [rows, padded]
+  std::vector<Prediction> predictions;
 };
+
+// Empty, or what differs.
+std::string difference(const std::vector<Prediction>& a, const std::vector<Prediction>& b) {
+  if (a.size() != b.size()) return "another number of predictions";
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].label != b[i].label || a[i].predicted != b[i].predicted)
+      return "another class in row " + std::to_string(i);
+    const std::string bits = bit_difference<double>({a[i].score}, {b[i].score});
+    if (!bits.empty()) return "score of row " + std::to_string(i) + ": " + bits;
+  }
+  return {};
+}
+
+// Of the real rows: the first of the largest logits; of two classes their difference.
+std::vector<Prediction> predictions_of(const LogitRows& rows) {
+  std::vector<Prediction> all;
+  const auto classes = static_cast<std::size_t>(rows.num_classes);
+  for (std::size_t row = 0; row < rows.labels.size(); ++row) {
+    if (rows.weights[row] == 0.0f) continue;
+    const float* logit = rows.logits.data() + row * classes;
+    const auto best = static_cast<std::int32_t>(std::max_element(logit, logit + classes) - logit);
+    const double score =
+        classes == 2 ? static_cast<double>(logit[1]) - static_cast<double>(logit[0]) : 0.0;
+    all.push_back({rows.labels[row], best, score});
+  }
+  return all;
+}
 
 // The same on every rank, else throws.
 Result run(const LogitRows& rows, const RankGroup& group) {
@@ -51,7 +80,7 @@ Result run(const LogitRows& rows, const RankGroup& group) {
     stored[static_cast<std::size_t>(i / rows.num_classes * padded + i % rows.num_classes)] =
         rows.logits[static_cast<std::size_t>(i)];
   }
-  Result result{{}, Floats(static_cast<std::size_t>(t * padded), NAN)};
+  Result result{{}, Floats(static_cast<std::size_t>(t * padded), NAN), {}};
   std::vector<LossSums> sums(static_cast<std::size_t>(group.tp));
   std::mutex mutex;
   run_group(group, [&](TpRank& rank) {
@@ -69,12 +98,16 @@ Result run(const LogitRows& rows, const RankGroup& group) {
         loss.forward(rank.context, logits, to_device(rows.labels), to_device(rows.weights),
                      rows.scale, &dlogits);
     // Without a gradient, the same sums.
+    std::vector<Prediction> predictions;
     const LossSums again = loss.forward(rank.context, logits, to_device(rows.labels),
-                                        to_device(rows.weights), rows.scale, nullptr);
+                                        to_device(rows.weights), rows.scale, nullptr, &predictions);
     if (again.correct != sums[static_cast<std::size_t>(rank.axis.rank())].correct) {
       throw std::runtime_error("evaluation differs");
     }
     const std::lock_guard lock(mutex);
+    if (result.predictions.empty()) result.predictions = predictions;
+    if (const auto other = difference(predictions, result.predictions); !other.empty())
+      throw std::runtime_error("ranks predict otherwise: " + other);
     gather(dlogits.spec, dlogits.data.data(), result.dlogits);
   });
   result.sums = sums.front();
@@ -112,6 +145,7 @@ void check_rows(const LogitRows& rows) {
     const Result base = run(rows, {.shards = shards});
     INFO("S = " << shards);
     CHECK(base.sums.rows == num_real);
+    CHECK(difference(base.predictions, predictions_of(rows)) == "");
     // f32 exp and sums of 10 terms, then f64: 1e-6 of a row's loss, which may itself be near 0.
     if (std::isfinite(loss)) {
       CHECK(std::abs(base.sums.loss - loss) <= 1e-6 * (std::abs(loss) + 0.1));
@@ -134,6 +168,7 @@ void check_rows(const LogitRows& rows) {
       const Result other = run(rows, {.shards = shards, .tp = tp});
       REQUIRE(bit_difference<double>({other.sums.loss}, {base.sums.loss}) == "");
       REQUIRE(other.sums.correct == base.sums.correct);
+      REQUIRE(difference(other.predictions, base.predictions) == "");
       REQUIRE(bit_difference(other.dlogits, base.dlogits) == "");
     }
     for (const int threads : several_threads()) {
@@ -197,6 +232,26 @@ TEST_CASE("hostile logits keep their bits on every layout", "[cross_entropy]") {
       REQUIRE(bit_difference(other.dlogits, base.dlogits) == "");
     }
   }
+}
+
+TEST_CASE("two classes: scores are differences of logits, equal ones and infinite ones too",
+          "[cross_entropy]") {
+  LogitRows rows;
+  rows.num_classes = 2;
+  rows.add({0.25f, 0.25f}, 1);
+  rows.add({0.0f, -0.0f}, 0);
+  rows.add({1.0f, 1.0f + 0x1p-23f}, 1);
+  rows.add({1e8f, 0x1p-24f}, 1);  // more digits than an f32 difference has
+  rows.add({-infinity, 3.0f}, 1);
+  rows.add({3e38f, -3e38f}, 0, 0.0f);
+  rows.add({-3e38f, 3e38f}, 1);  // beyond the range of f32
+  rows.pad_logit = infinity;
+  check_rows(rows);
+  const Result base = run(rows, {.shards = 1});
+  REQUIRE(base.predictions.size() == 6);
+  CHECK(base.predictions[0].predicted == 0);
+  CHECK(base.predictions[3].score == 0x1p-24 - 1e8);
+  CHECK(std::isfinite(base.predictions[5].score));
 }
 
 TEST_CASE("padded rows have no gradient and are not counted", "[cross_entropy]") {

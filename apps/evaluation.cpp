@@ -1,0 +1,70 @@
+#include "apps/evaluation.hpp"
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weft {
+
+namespace {
+
+// A sample of two classes as it goes to the others: without padding bytes.
+struct ScoreRecord {
+  double score;
+  std::int64_t label;
+};
+
+template <typename T>
+std::string_view bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+template <typename T>
+std::vector<T> values_of(std::string_view bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// Counts and scores go the same way: every replica's to all replicas, then from the last stage,
+// which alone has predictions, to the others.
+std::string from_last_stage(Communicator& pp, std::string_view name, std::string_view bytes) {
+  return pp.broadcast_string(name, pp.size() - 1, bytes);
+}
+
+ConfusionMatrix confusion_of_all(Communicator& dp, Communicator& pp, index_t num_classes,
+                                 const std::vector<Prediction>& mine) {
+  ConfusionMatrix counts(num_classes);
+  for (const Prediction& one : mine) counts.add(one.label, one.predicted);
+  ConfusionMatrix all(num_classes);
+  for (const std::string& part : dp.all_gather_strings("confusion", bytes_of(counts.counts())))
+    all += ConfusionMatrix(num_classes, values_of<std::int64_t>(part));
+  const std::string total = from_last_stage(pp, "confusion.all_stages", bytes_of(all.counts()));
+  return {num_classes, values_of<std::int64_t>(total)};
+}
+
+RankedScores ranking_of_all(Communicator& dp, Communicator& pp,
+                            const std::vector<Prediction>& mine) {
+  std::vector<ScoreRecord> records;
+  records.reserve(mine.size());
+  for (const Prediction& one : mine) records.push_back({one.score, one.label});
+  std::string all;
+  for (const std::string& part : dp.all_gather_strings("scores", bytes_of(records))) all += part;
+  std::vector<ScoredSample> samples;
+  for (const ScoreRecord& one :
+       values_of<ScoreRecord>(from_last_stage(pp, "scores.all_stages", all))) {
+    samples.push_back({one.score, one.label == 1});
+  }
+  return RankedScores(samples);
+}
+
+}  // namespace
+
+void judge(Communicator& dp, Communicator& pp, index_t num_classes,
+           const std::vector<Prediction>& mine, Evaluation& evaluation) {
+  evaluation.confusion = confusion_of_all(dp, pp, num_classes, mine);
+  if (num_classes == 2) evaluation.ranking = ranking_of_all(dp, pp, mine);
+}
+
+}  // namespace weft

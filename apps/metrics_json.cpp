@@ -1,0 +1,106 @@
+#include "apps/metrics_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace weft {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+// Without a threshold no decision is made, so nothing is defined.
+template <typename Ratio>
+std::optional<double> at_threshold(const RankedScores& ranking,
+                                   const std::optional<double>& threshold, Ratio ratio) {
+  if (!threshold) return std::nullopt;
+  return (ranking.at(*threshold).*ratio)();
+}
+
+Json binary_json(const RankedScores& ranking, const std::optional<double>& threshold) {
+  const auto at = [&](auto ratio) { return json_of(at_threshold(ranking, threshold, ratio)); };
+  return {
+      {"threshold", json_of(threshold)},       {"precision", at(&DecisionCounts::precision)},
+      {"recall", at(&DecisionCounts::recall)}, {"f1", at(&DecisionCounts::f1)},
+      {"roc_auc", json_of(ranking.roc_auc())}, {"pr_auc", json_of(ranking.average_precision())}};
+}
+
+Json rows_of(const ConfusionMatrix& matrix) {
+  Json rows = Json::array();
+  for (index_t label = 0; label < matrix.num_classes(); ++label) {
+    Json row = Json::array();
+    for (index_t c = 0; c < matrix.num_classes(); ++c) row.push_back(matrix.count(label, c));
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string_view name_of(EvalSplit split) {
+  return split == EvalSplit::validation ? "validation" : "test";
+}
+
+std::string text_of(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4f}", *value) : "undefined";
+}
+
+Json metrics_json(const Evaluation& evaluation, const std::vector<std::string>& class_names,
+                  const std::optional<double>& threshold) {
+  const ConfusionMatrix& matrix = evaluation.confusion;
+  Json classes = Json::array();
+  for (index_t c = 0; c < matrix.num_classes(); ++c) {
+    const DecisionCounts counts = matrix.of_class(c);
+    classes.push_back({{"class", class_names.at(static_cast<std::size_t>(c))},
+                       {"precision", json_of(counts.precision())},
+                       {"recall", json_of(counts.recall())},
+                       {"f1", json_of(counts.f1())},
+                       {"support", matrix.support(c)}});
+  }
+  Json json{{"loss", evaluation.loss},
+            {"accuracy", json_of(matrix.accuracy())},
+            {"macro_precision", json_of(matrix.macro_precision())},
+            {"macro_recall", json_of(matrix.macro_recall())},
+            {"macro_f1", json_of(matrix.macro_f1())}};
+  if (evaluation.ranking) json.update(binary_json(*evaluation.ranking, threshold));
+  json["per_class"] = classes;
+  json["confusion"] = rows_of(matrix);
+  return json;
+}
+
+std::string metrics_text(const Evaluation& evaluation, const std::vector<std::string>& class_names,
+                         const std::optional<double>& threshold) {
+  const ConfusionMatrix& matrix = evaluation.confusion;
+  std::size_t width = std::string("macro mean").size();
+  for (const std::string& name : class_names) width = std::max(width, name.size());
+  const auto line = [&](const std::string& name, const auto& a, const auto& b, const auto& c,
+                        std::int64_t support) {
+    return fmt::format("  {:<{}}  {:>9}  {:>9}  {:>9}  {:>7}\n", name, width, a, b, c, support);
+  };
+  std::string text = fmt::format("  {:<{}}  {:>9}  {:>9}  {:>9}  {:>7}\n", "class", width,
+                                 "precision", "recall", "F1", "samples");
+  for (index_t c = 0; c < matrix.num_classes(); ++c) {
+    const DecisionCounts counts = matrix.of_class(c);
+    text += line(class_names.at(static_cast<std::size_t>(c)), text_of(counts.precision()),
+                 text_of(counts.recall()), text_of(counts.f1()), matrix.support(c));
+  }
+  text += line("macro mean", text_of(matrix.macro_precision()), text_of(matrix.macro_recall()),
+               text_of(matrix.macro_f1()), matrix.num_samples());
+  text += fmt::format("  loss {:.4f}, accuracy {}\n", evaluation.loss, text_of(matrix.accuracy()));
+  if (!evaluation.ranking) return text;
+  const auto at = [&](auto ratio) {
+    return text_of(at_threshold(*evaluation.ranking, threshold, ratio));
+  };
+  return text + fmt::format(
+                    "  class 1 at a logit difference of {} (chosen on validation): precision {}, "
+                    "recall {}, F1 {}; ROC AUC {}, PR AUC {}\n",
+                    text_of(threshold), at(&DecisionCounts::precision), at(&DecisionCounts::recall),
+                    at(&DecisionCounts::f1), text_of(evaluation.ranking->roc_auc()),
+                    text_of(evaluation.ranking->average_precision()));
+}
+
+}  // namespace weft
