@@ -17,6 +17,7 @@
 #include "apps/check_command.hpp"
 #include "apps/ckpt_command.hpp"
 #include "apps/data_command.hpp"
+#include "apps/eval_command.hpp"
 #include "apps/layouts_command.hpp"
 #include "apps/train_command.hpp"
 #include "apps/version_command.hpp"
@@ -47,6 +48,7 @@ struct CommandLine {
   TrainOptions train;
   ResumeOptions resume;
   LayoutsOptions layouts;
+  EvalOptions eval;
   DataMakeOptions make;
   CkptOptions ckpt;
   std::string info_folder;
@@ -85,6 +87,22 @@ void add_train(CLI::App& app, CommandLine& line) {
                   "with --resume auto: stop at a damaged checkpoint, instead of an older one");
   train->add_flag("--allow-plan-change", line.resume.allow_plan_change,
                   "with --resume: go on although the plan is not the one that was saved");
+}
+
+void add_eval(CLI::App& app, CommandLine& line) {
+  CLI::App* eval = app.add_subcommand(
+      "eval", "judge a checkpoint on a split, on any layout; started by mpirun or srun, or alone");
+  add_plan_arguments(*eval, line);
+  add_data_argument(*eval, line);
+  eval->add_option("--checkpoint", line.eval.checkpoint,
+                   "RUN/checkpoints/step-*, or RUN: its newest valid one")
+      ->required();
+  eval->add_option("--split", line.eval.split,
+                   "validation, or test: every use of it is recorded in the run folder")
+      ->required()
+      ->type_name("validation|test");
+  eval->add_flag("--allow-plan-change", line.eval.allow_plan_change,
+                 "judge although task, model or data are not those that were saved");
 }
 
 void add_layouts(CLI::App& app, CommandLine& line) {
@@ -144,6 +162,12 @@ int run_command(const CLI::App& app, const CommandLine& line, Session& session) 
     options.json = line.json;
     return layouts(options, session, std::cerr, std::cout);
   }
+  if (app.got_subcommand("eval")) {
+    EvalOptions options = line.eval;
+    options.inputs = line.inputs;
+    options.json = line.json;
+    return evaluate_checkpoint(options, session, std::cerr, std::cout);
+  }
   TrainOptions options = line.train;
   options.inputs = line.inputs;
   options.json = line.json;
@@ -187,7 +211,7 @@ void start_with_short_spins(char** argv) {
 }
 
 int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** argv) {
-  if (app.got_subcommand("train") || app.got_subcommand("layouts")) {
+  if (app.got_subcommand("train") || app.got_subcommand("eval") || app.got_subcommand("layouts")) {
     return run_on_ranks(app, line, argc, argv);
   }
   if (app.got_subcommand("check")) {
@@ -226,6 +250,7 @@ int main(int argc, char** argv) {
                     "number of ranks that will be started: must match the layout");
 
   add_train(app, line);
+  add_eval(app, line);
   add_layouts(app, line);
   add_ckpt(app, line);
 

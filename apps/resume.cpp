@@ -13,6 +13,16 @@
 
 namespace weft {
 
+namespace {
+
+// What a model is, which samples it is asked about, and whose state lies beside its values.
+bool decides_evaluation(const std::string& key) {
+  return key.starts_with("model.") || key == "optimizer.kind" ||
+         (key.starts_with("task.") && key != "task.augment");
+}
+
+}  // namespace
+
 std::optional<index_t> parse_resume(const std::string& text) {
   if (text.empty() || text == "auto") return std::nullopt;
   index_t step = 0;
@@ -35,9 +45,9 @@ Resume::Resume(Communicator& world, std::string folder, const ResumeOptions& opt
 void Resume::skip(const std::string& path, const std::string& fault) {
   if (step_ || options_.strict) throw Error(ExitCode::data, fault);
   text_ << fmt::format(
-               "weft: WARNING: the checkpoint {} is damaged and is passed over for an older one "
-               "(--strict would stop here): {}\n",
-               path, fault)
+               "weft: WARNING: the checkpoint {} is damaged and is passed over for an older one{}: "
+               "{}\n",
+               path, options_.to_evaluate ? "" : " (--strict would stop here)", fault)
         << std::flush;
 }
 
@@ -46,23 +56,23 @@ void Resume::check_plan(const Checkpoint& checkpoint) {
   const Plan before = parse_plan(saved.plan, checkpoint.path + "'s plan");
   std::string changes;
   for (const PlanDifference& one : plan_differences(before, plan_)) {
-    if (one.changes_training)
+    if (one.changes_training && (!options_.to_evaluate || decides_evaluation(one.key)))
       changes += fmt::format("\n  {}: {} when it was saved, {} now", one.key, one.before, one.now);
   }
   if (saved.data != identity_.data)
     changes += fmt::format("\n  the data set's bytes: {} when it was saved, {} now", saved.data,
                            identity_.data);
   require(
-      checkpoint.manifest.step <= plan_.num_steps(), ExitCode::usage,
+      options_.to_evaluate || checkpoint.manifest.step <= plan_.num_steps(), ExitCode::usage,
       fmt::format("{} is of step {}, but the plan ends at step {}: raise run.steps or run.epochs, "
                   "or resume from an earlier step",
                   checkpoint.path, checkpoint.manifest.step, plan_.num_steps()));
   if (!changes.empty()) {
     require(options_.allow_plan_change, ExitCode::usage,
-            fmt::format("{} belongs to another plan:{}\nResume with the plan that wrote it, or go "
+            fmt::format("{} belongs to another plan:{}\n{} with the plan that wrote it, or go "
                         "on with this one by --allow-plan-change: the result is then neither "
                         "plan's",
-                        checkpoint.path, changes));
+                        checkpoint.path, changes, options_.to_evaluate ? "Evaluate" : "Resume"));
     text_ << fmt::format("weft: WARNING: going on with another plan than {}'s:{}\n",
                          checkpoint.path, changes);
   }
@@ -130,6 +140,28 @@ void Resume::set_newer_aside(index_t step) {
   }
 }
 
+std::optional<Checkpoint> Resume::load_newest(Trainer& trainer) {
+  while (auto checkpoint = next_candidate()) {
+    try {
+      load(trainer, *checkpoint);
+      return checkpoint;
+    } catch (const AgreedError& error) {
+      if (error.code() != ExitCode::data) throw;
+      agree(world_, "skip checkpoint", [&] {
+        if (is_first()) skip(checkpoint->path, error.what());
+      });
+    }
+  }
+  return std::nullopt;
+}
+
+Checkpoint Resume::read(Trainer& trainer, std::vector<CheckpointPlace> candidates) {
+  candidates_ = std::move(candidates);
+  if (auto checkpoint = load_newest(trainer)) return std::move(*checkpoint);
+  throw AgreedError(ExitCode::data,
+                    fmt::format("{}: none of its checkpoints is valid (see above)", folder_));
+}
+
 index_t Resume::restore(Trainer& trainer) {
   std::size_t num_found = 0;
   agree(world_, "list checkpoints", [&] {
@@ -145,16 +177,7 @@ index_t Resume::restore(Trainer& trainer) {
             fmt::format("--resume {}: {} has no checkpoint of that step; it has{}", *step_, folder_,
                         steps.empty() ? " none" : steps));
   });
-  while (const auto checkpoint = next_candidate()) {
-    try {
-      load(trainer, *checkpoint);
-    } catch (const AgreedError& error) {
-      if (error.code() != ExitCode::data) throw;
-      agree(world_, "skip checkpoint", [&] {
-        if (is_first()) skip(checkpoint->path, error.what());
-      });
-      continue;
-    }
+  if (const auto checkpoint = load_newest(trainer)) {
     agree(world_, "set aside", [&] {
       if (is_first()) set_newer_aside(checkpoint->manifest.step);
     });

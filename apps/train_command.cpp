@@ -20,6 +20,7 @@
 #include "core/kokkos_session.hpp"
 #include "io/plan_file.hpp"
 #include "io/run_log.hpp"
+#include "io/test_uses.hpp"
 
 namespace weft {
 
@@ -230,6 +231,7 @@ class TrainJob {
         {"comm_bytes_per_step", sent / steps_here(trainer)},
         {"layout", layout_json(plan_)},
         {"metrics", validation_metrics()},
+        {"test_split_uses", count_test_uses(run_folder_)},
         {"ranks", by_rank},
         {"rank0",
          {{"peak_phase", name_of(own_peak.phase)}, {"peak_bytes_by_kind", kinds}, {"ms", account}}},
