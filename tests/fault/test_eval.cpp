@@ -2,6 +2,10 @@
 // model's; and that no use of the test split goes unrecorded, or is recorded without figures.
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -161,6 +165,22 @@ TEST_CASE("every use of the test split is recorded, and in the summaries") {
   INFO(resumed.text);
   REQUIRE(resumed.exit_code == 0);
   CHECK(summary_of(run).at("test_split_uses") == 2);
+}
+
+TEST_CASE("while another process holds the run, its summary is left to it") {
+  const std::string run = copy_of_run();
+  const auto before = summary_of(run);
+  const std::string path = run + "/checkpoints/.lease";
+  const int lease = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  REQUIRE(lease >= 0);
+  REQUIRE(flock(lease, LOCK_EX | LOCK_NB) == 0);
+  const ProcessResult result = eval(run, "test");
+  close(lease);
+  INFO(result.text);
+  REQUIRE(result.exit_code == 0);
+  CHECK(contains(result.text, "the run's next summary will show it"));
+  CHECK(num_recorded(run) == 1);
+  CHECK(summary_of(run) == before);
 }
 
 TEST_CASE("a use that cannot be recorded shows no figures") {
