@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -13,7 +12,9 @@
 #include "apps/agreement.hpp"
 #include "apps/layout_json.hpp"
 #include "apps/progress_line.hpp"
+#include "apps/rank_figures.hpp"
 #include "apps/run_checkpoints.hpp"
+#include "apps/run_clock.hpp"
 #include "apps/step_statistics.hpp"
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
@@ -26,16 +27,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double ms_since(std::int64_t begin_ns, const Trace& trace) {
-  return static_cast<double>(trace.now_ns() - begin_ns) * 1e-6;
-}
-
-// The numbers of one rank that the summary needs from all.
-struct RankFigures {
-  std::uint64_t peak_bytes;
-  std::uint64_t parameters;
-  std::uint64_t bytes_sent;
-};
+double ms_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
 class TrainJob {
  public:
@@ -106,13 +98,15 @@ class TrainJob {
   void train(Trainer& trainer) {
     const Trace& trace = trainer.context().trace;
     const index_t last = trainer.num_steps() - 1;
+    clock_.enter(RunPart::training);
     for (index_t step = first_step_; step <= last; ++step) {
-      const std::int64_t begin_ns = trace.now_ns();
-      const std::int64_t wait_ns = trace.own_ns(Activity::data_wait);
+      const TimeAccount begin = TimeAccount::at(trace);
       const StepResult result = trainer.step();
-      const double step_ms = ms_since(begin_ns, trace);
-      if (step == first_step_) first_step_ms_ = ms_since(0, trace);
+      const TimeAccount spent = TimeAccount::at(trace) - begin;
+      const double step_ms = ms_of(spent.wall_ns);
+      if (step == first_step_) first_step_done_ms_ = ms_of(trace.now_ns());
       times_.add(step_ms, static_cast<double>(result.num_real));
+      account_.add(spent);
       if (is_first()) {
         const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
         log_->add_step({.step = result.step + 1,
@@ -121,8 +115,7 @@ class TrainJob {
                         .lr = result.learning_rate,
                         .grad_norm = result.gradient_norm,
                         .step_ms = step_ms,
-                        .data_wait_ms =
-                            static_cast<double>(trace.own_ns(Activity::data_wait) - wait_ns) * 1e-6,
+                        .data_wait_ms = ms_of(spent.of(Activity::data_wait)),
                         .num_real = result.num_real,
                         .more = {{"accuracy", result.accuracy}}});
         progress_.show([&] { return progress_text(result, trainer); });
@@ -132,10 +125,12 @@ class TrainJob {
     }
     // A run that was complete when it was resumed.
     if (first_step_ > last) maybe_evaluate(trainer, last, true);
+    clock_.enter(RunPart::finish);
   }
 
   void maybe_save(Trainer& trainer) {
     if (!checkpoints_->is_due(trainer.steps_done())) return;
+    const RunClock::Inside part(clock_, RunPart::checkpoint);
     // A checkpoint's steps are in the log wherever the checkpoint is.
     if (is_first()) log_->sync();
     const SaveResult saved = checkpoints_->save(trainer);
@@ -155,10 +150,10 @@ class TrainJob {
   void maybe_evaluate(Trainer& trainer, index_t step, bool is_last) {
     const index_t every = plan_.eval.every_epochs * trainer.steps_per_epoch();
     if (!is_last && (every == 0 || (step + 1) % every != 0)) return;
+    const RunClock::Inside part(clock_, RunPart::evaluation);
     const std::int64_t begin_ns = trainer.context().trace.now_ns();
     evaluation_ = trainer.evaluate();
-    const double ms = ms_since(begin_ns, trainer.context().trace);
-    evaluation_ms_ += ms;
+    const double ms = ms_of(trainer.context().trace.now_ns() - begin_ns);
     if (!is_first()) return;
     log_->add_evaluation(Json{
         {"step", step + 1},
@@ -174,13 +169,11 @@ class TrainJob {
 
   int finish(Trainer& trainer) {
     const Hash128 state = trainer.state_hash();
-    const RankFigures mine{trainer.context().arena.peak().total,
-                           static_cast<std::uint64_t>(trainer.parameters().held_elements()),
-                           trainer.bytes_sent()};
-    const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
-    const std::vector<std::string> all = start_.world().all_gather_strings("summary", bytes);
+    const std::vector<RankFigures> ranks =
+        gather_figures(start_.world(), trainer, account_.measured(times_.warm_up_steps()));
     if (is_first()) {
-      const Json summary = summary_of(trainer, state, all);
+      clock_.enter(RunPart::finish);
+      const Json summary = summary_of(trainer, state, ranks);
       log_->write_summary(summary.dump(2));
       say_summary(summary);
       if (options_.json) out_ << summary.dump() << std::endl;
@@ -191,29 +184,13 @@ class TrainJob {
     return static_cast<int>(ExitCode::failed);
   }
 
-  Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<std::string>& figures) {
+  Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<RankFigures>& ranks) {
     std::uint64_t peak = 0, fewest = ~std::uint64_t{0}, most = 0, sent = 0;
-    Json by_rank = Json::array();
-    for (const std::string& text : figures) {
-      RankFigures rank{};
-      std::memcpy(&rank, text.data(), sizeof(rank));
-      peak = std::max(peak, rank.peak_bytes);
+    for (const RankFigures& rank : ranks) {
+      peak = std::max(peak, rank.peak.total);
       fewest = std::min(fewest, rank.parameters);
       most = std::max(most, rank.parameters);
       sent += rank.bytes_sent;
-      by_rank.push_back({{"peak_bytes", rank.peak_bytes}, {"parameters", rank.parameters}});
-    }
-    const Arena::Peak& own_peak = trainer.context().arena.peak();
-    Json kinds;
-    for (int kind = 0; kind < num_memory_kinds; ++kind) {
-      kinds[std::string(name_of(static_cast<MemoryKind>(kind)))] =
-          own_peak.by_kind[static_cast<std::size_t>(kind)];
-    }
-    Json account;
-    for (int activity = 0; activity < num_activities; ++activity) {
-      const auto which = static_cast<Activity>(activity);
-      account[std::string(name_of(which))] =
-          static_cast<double>(trainer.context().trace.own_ns(which)) * 1e-6;
     }
     return Json{
         {"plan", plan_.name},
@@ -223,7 +200,11 @@ class TrainJob {
         {"steps", trainer.steps_done()},
         {"resumed_from_step", first_step_},
         {"final_loss", trainer.last_loss()},
-        {"step_ms", {{"median", times_.median_ms()}, {"p95", times_.p95_ms()}}},
+        {"step_ms",
+         {{"median", times_.median_ms()},
+          {"p95", times_.p95_ms()},
+          {"warm_up_steps", times_.warm_up_steps()},
+          {"measured_steps", times_.measured_steps()}}},
         {"samples_per_s", times_.samples_per_second()},
         {"peak_bytes", peak},
         {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
@@ -231,11 +212,14 @@ class TrainJob {
         {"layout", layout_json(plan_)},
         {"metrics",
          {{"validation_loss", evaluation_.loss}, {"validation_accuracy", evaluation_.accuracy}}},
-        {"ranks", by_rank},
-        {"rank0",
-         {{"peak_phase", name_of(own_peak.phase)}, {"peak_bytes_by_kind", kinds}, {"ms", account}}},
-        {"start_ms", first_step_ms_},
-        {"evaluation_ms", evaluation_ms_},
+        {"ranks", ranks_json(ranks)},
+        {"total_s", clock_.total_s()},
+        {"start_s", clock_.seconds(RunPart::start)},
+        {"training_s", clock_.seconds(RunPart::training)},
+        {"evaluation_s", clock_.seconds(RunPart::evaluation)},
+        {"checkpoint_s", clock_.seconds(RunPart::checkpoint)},
+        {"finish_s", clock_.seconds(RunPart::finish)},
+        {"first_step_done_ms", first_step_done_ms_},
         {"checkpoints", checkpoints_->json()},
         {"fingerprint", trainer.fingerprint()}};
   }
@@ -246,23 +230,32 @@ class TrainJob {
   }
 
   void say_summary(const Json& summary) {
-    text_ << fmt::format(
-                 "done: {} steps, final loss {:.4f}, validation accuracy {:.4f}\n"
-                 "  step {:.2f} ms median, {:.2f} ms P95, {:.0f} samples/s; peak {:.1f} MiB on the "
-                 "largest rank\n"
-                 "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
-                 "  state_hash {}\n  loss_hash  {}\n  {}\n",
-                 summary["steps"].get<index_t>(), summary["final_loss"].get<double>(),
-                 evaluation_.accuracy, times_.median_ms(), times_.p95_ms(),
-                 times_.samples_per_second(), summary["peak_bytes"].get<double>() / (1 << 20),
-                 summary["parameters_per_rank"]["min"].get<index_t>(),
-                 summary["parameters_per_rank"]["max"].get<index_t>(),
-                 summary["comm_bytes_per_step"].get<double>() / (1 << 20),
-                 summary["state_hash"].get<std::string>(), summary["loss_hash"].get<std::string>(),
-                 log_->folder() + "/summary.json")
-          << std::flush;
+    text_
+        << fmt::format(
+               "done: {} steps, final loss {:.4f}, validation accuracy {:.4f}\n"
+               "  step {:.2f} ms median, {:.2f} ms P95, {:.0f} samples/s over {} steps after {} of "
+               "warm-up{}\n"
+               "  {:.1f} s: start {:.1f}, training {:.1f}, evaluation {:.1f}, checkpoints {:.1f}, "
+               "end {:.1f}\n"
+               "  peak {:.1f} MiB on the largest rank\n"
+               "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
+               "  state_hash {}\n  loss_hash  {}\n  {}\n",
+               summary["steps"].get<index_t>(), summary["final_loss"].get<double>(),
+               evaluation_.accuracy, times_.median_ms(), times_.p95_ms(),
+               times_.samples_per_second(), times_.measured_steps(), times_.warm_up_steps(),
+               times_.is_short() ? " (fewer than 40 steps: half of them)" : "", clock_.total_s(),
+               clock_.seconds(RunPart::start), clock_.seconds(RunPart::training),
+               clock_.seconds(RunPart::evaluation), clock_.seconds(RunPart::checkpoint),
+               clock_.seconds(RunPart::finish), summary["peak_bytes"].get<double>() / (1 << 20),
+               summary["parameters_per_rank"]["min"].get<index_t>(),
+               summary["parameters_per_rank"]["max"].get<index_t>(),
+               summary["comm_bytes_per_step"].get<double>() / (1 << 20),
+               summary["state_hash"].get<std::string>(), summary["loss_hash"].get<std::string>(),
+               log_->folder() + "/summary.json")
+        << std::flush;
   }
 
+  RunClock clock_;  // first: it runs from here on
   TrainOptions options_;
   std::ostream& text_;
   std::ostream& out_;
@@ -279,8 +272,8 @@ class TrainJob {
   index_t first_step_ = 0;  // steps done when this process began
   StepStatistics times_;
   Evaluation evaluation_;
-  double evaluation_ms_ = 0.0;
-  double first_step_ms_ = 0.0;
+  StepAccount account_;
+  double first_step_done_ms_ = 0.0;  // since the trainer began
 };
 
 }  // namespace
