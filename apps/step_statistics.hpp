@@ -26,8 +26,6 @@ class StepStatistics {
     return num_steps < 40 ? num_steps / 2 : 20;
   }
   std::size_t warm_up_steps() const;
-  // Fewer steps than the usual warm-up asks for.
-  bool is_short() const { return step_ms_.size() < 40; }
   std::size_t measured_steps() const { return step_ms_.size() - warm_up_steps(); }
   double median_ms() const { return quantile(0.5); }
   // 95 % of the steps take no longer.

@@ -15,6 +15,8 @@
 #include "apps/rank_figures.hpp"
 #include "apps/run_checkpoints.hpp"
 #include "apps/run_clock.hpp"
+#include "apps/run_history.hpp"
+#include "apps/run_summary.hpp"
 #include "apps/step_statistics.hpp"
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
@@ -81,6 +83,7 @@ class TrainJob {
     if (!is_first()) return;
     log_ = std::make_unique<RunLog>(RunLog::resume(run_folder_, to_toml(plan_), first_step_));
     log_->write_split(split_record(data_.split));
+    history_.read(log_->text_of("run.jsonl"), log_->text_of("eval.jsonl"));
     log_->add_event(
         Json{{"resumed_from_step", first_step_}, {"layout", layout_json(plan_)}}.dump());
   }
@@ -99,6 +102,7 @@ class TrainJob {
     const Trace& trace = trainer.context().trace;
     const index_t last = trainer.num_steps() - 1;
     clock_.enter(RunPart::training);
+    history_.begin();
     for (index_t step = first_step_; step <= last; ++step) {
       const TimeAccount begin = TimeAccount::at(trace);
       const StepResult result = trainer.step();
@@ -107,17 +111,19 @@ class TrainJob {
       if (step == first_step_) first_step_done_ms_ = ms_of(trace.now_ns());
       times_.add(step_ms, static_cast<double>(result.num_real));
       account_.add(spent);
+      history_.add_step(step_ms);
       if (is_first()) {
         const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
-        log_->add_step({.step = result.step + 1,
-                        .epoch = result.epoch,
-                        .loss = result.loss,
-                        .lr = result.learning_rate,
-                        .grad_norm = result.gradient_norm,
-                        .step_ms = step_ms,
-                        .data_wait_ms = ms_of(spent.of(Activity::data_wait)),
-                        .num_real = result.num_real,
-                        .more = {{"accuracy", result.accuracy}}});
+        log_->add_step(
+            {.step = result.step + 1,
+             .epoch = result.epoch,
+             .loss = result.loss,
+             .lr = result.learning_rate,
+             .grad_norm = result.gradient_norm,
+             .step_ms = step_ms,
+             .data_wait_ms = ms_of(spent.of(Activity::data_wait)),
+             .num_real = result.num_real,
+             .more = {{"accuracy", result.accuracy}, {"elapsed_s", history_.elapsed_s()}}});
         progress_.show([&] { return progress_text(result, trainer); });
       }
       maybe_evaluate(trainer, step, step == last);
@@ -155,13 +161,17 @@ class TrainJob {
     evaluation_ = trainer.evaluate();
     const double ms = ms_of(trainer.context().trace.now_ns() - begin_ns);
     if (!is_first()) return;
-    log_->add_evaluation(Json{
+    Json line{
         {"step", step + 1},
         {"split", "validation"},
         {"loss", evaluation_.loss},
         {"accuracy", evaluation_.accuracy},
         {"samples", evaluation_.samples},
-        {"ms", ms}}.dump());
+        {"ms", ms},
+        {"epochs", static_cast<double>(step + 1) / static_cast<double>(trainer.steps_per_epoch())}};
+    line.update(history_.stamp());
+    log_->add_evaluation(line.dump());
+    history_.add_evaluation(line);
     progress_.keep(fmt::format("step {}: validation loss {:.4f}, accuracy {:.4f} on {} images",
                                step + 1, evaluation_.loss, evaluation_.accuracy,
                                evaluation_.samples));
@@ -175,7 +185,7 @@ class TrainJob {
       clock_.enter(RunPart::finish);
       const Json summary = summary_of(trainer, state, ranks);
       log_->write_summary(summary.dump(2));
-      say_summary(summary);
+      print_summary(summary, log_->folder() + "/summary.json", text_);
       if (options_.json) out_ << summary.dump() << std::endl;
     }
     // The run is done, but its last state is nowhere: its user must know.
@@ -212,6 +222,8 @@ class TrainJob {
         {"layout", layout_json(plan_)},
         {"metrics",
          {{"validation_loss", evaluation_.loss}, {"validation_accuracy", evaluation_.accuracy}}},
+        {"target", history_.target_json(plan_.task.target)},
+        {"all_parts", history_.stamp()},
         {"ranks", ranks_json(ranks)},
         {"total_s", clock_.total_s()},
         {"start_s", clock_.seconds(RunPart::start)},
@@ -227,32 +239,6 @@ class TrainJob {
   // Steps of this process, at least one.
   std::uint64_t steps_here(const Trainer& trainer) const {
     return static_cast<std::uint64_t>(std::max<index_t>(1, trainer.steps_done() - first_step_));
-  }
-
-  void say_summary(const Json& summary) {
-    text_
-        << fmt::format(
-               "done: {} steps, final loss {:.4f}, validation accuracy {:.4f}\n"
-               "  step {:.2f} ms median, {:.2f} ms P95, {:.0f} samples/s over {} steps after {} of "
-               "warm-up{}\n"
-               "  {:.1f} s: start {:.1f}, training {:.1f}, evaluation {:.1f}, checkpoints {:.1f}, "
-               "end {:.1f}\n"
-               "  peak {:.1f} MiB on the largest rank\n"
-               "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
-               "  state_hash {}\n  loss_hash  {}\n  {}\n",
-               summary["steps"].get<index_t>(), summary["final_loss"].get<double>(),
-               evaluation_.accuracy, times_.median_ms(), times_.p95_ms(),
-               times_.samples_per_second(), times_.measured_steps(), times_.warm_up_steps(),
-               times_.is_short() ? " (fewer than 40 steps: half of them)" : "", clock_.total_s(),
-               clock_.seconds(RunPart::start), clock_.seconds(RunPart::training),
-               clock_.seconds(RunPart::evaluation), clock_.seconds(RunPart::checkpoint),
-               clock_.seconds(RunPart::finish), summary["peak_bytes"].get<double>() / (1 << 20),
-               summary["parameters_per_rank"]["min"].get<index_t>(),
-               summary["parameters_per_rank"]["max"].get<index_t>(),
-               summary["comm_bytes_per_step"].get<double>() / (1 << 20),
-               summary["state_hash"].get<std::string>(), summary["loss_hash"].get<std::string>(),
-               log_->folder() + "/summary.json")
-        << std::flush;
   }
 
   RunClock clock_;  // first: it runs from here on
@@ -273,6 +259,7 @@ class TrainJob {
   StepStatistics times_;
   Evaluation evaluation_;
   StepAccount account_;
+  RunHistory history_;               // rank 0's is whole
   double first_step_done_ms_ = 0.0;  // since the trainer began
 };
 

@@ -147,3 +147,43 @@ TEST_CASE("each rank's time adds up to its steps, its memory to its peak") {
   CHECK(places == std::set<std::vector<int>>{{0, 0, 0}, {1, 0, 0}, {0, 0, 1}, {1, 0, 1}});
   CHECK(summary.at("peak_bytes") == peak);
 }
+
+TEST_CASE("time to the target is the same evaluation's over a resume, and counts no step twice") {
+  // A loss of ten classes at random is ln 10 = 2.3 and soon below 3: reached at the first
+  // evaluation, confirmed by the second, which the resumed part makes.
+  const std::string target =
+      " --set 'task.target={metric=\"loss\",split=\"validation\",at_most=3.0}'";
+  const SmallPlan plan{.steps = 60, .every_steps = 30, .keep = 2};
+  const Run whole = run(plan, "records-target", four_ranks, target);
+  const Json& reached = whole.summary.at("target");
+  CHECK(reached.at("reached") == true);
+  CHECK(reached.at("step") == 20);
+  CHECK(reached.at("epochs") == 1.0);
+  CHECK(reached.at("value") == whole.evaluations[0].at("loss"));
+  CHECK(reached.at("elapsed_s") == whole.evaluations[0].at("elapsed_s"));
+  const std::vector<Json> first_epoch(whole.steps.begin(), whole.steps.begin() + 20);
+  CHECK(reached.at("training_s").get<double>() ==
+        Approx(1e-3 * sum_of(first_epoch, "step_ms")).epsilon(1e-12));
+  CHECK(reached.at("elapsed_s") >= reached.at("training_s").get<double>() +
+                                       1e-3 * whole.evaluations[0].at("ms").get<double>());
+  CHECK(whole.text.find("target loss at most 3: reached at step 20 after 1 epochs") !=
+        std::string::npos);
+
+  // Back to step 30: what came after it is made again.
+  const ProcessResult again =
+      train(write_plan(plan, "records-target"), whole.folder, {2, "layout.dp=2"},
+            "--json --resume 30 --set eval.every_epochs=1" + target);
+  INFO(again.text);
+  REQUIRE(again.exit_code == 0);
+  const Json resumed = again.json();
+  CHECK(resumed.at("target") == reached);
+  const std::vector<Json> steps = lines_of(whole.folder + "/run.jsonl");
+  REQUIRE(steps.size() == 60);
+  CHECK(resumed.at("all_parts").at("training_s").get<double>() ==
+        Approx(1e-3 * sum_of(steps, "step_ms")).epsilon(1e-12));
+  for (std::size_t i = 1; i < steps.size(); ++i)
+    CHECK(steps[i].at("elapsed_s") > steps[i - 1].at("elapsed_s"));
+  const double before = steps[29].at("elapsed_s");
+  CHECK(resumed.at("all_parts").at("elapsed_s") > before + resumed.at("training_s").get<double>());
+  CHECK(resumed.at("all_parts").at("elapsed_s") < before + resumed.at("total_s").get<double>());
+}
