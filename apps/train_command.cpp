@@ -68,6 +68,7 @@ class TrainJob {
     require(!options_.resume || !options_.run_folder.empty(), ExitCode::usage,
             "--resume: which run? Name its folder with --run");
     if (options_.resume) parse_resume(options_.resume->from);
+    if (options_.trace) check_trace_options(*options_.trace);
     RunCheckpoints::check_build(plan_, options_.resume.has_value());
     if (!is_first()) return;
     run_folder_ =
@@ -103,7 +104,10 @@ class TrainJob {
     const index_t last = trainer.num_steps() - 1;
     clock_.enter(RunPart::training);
     history_.begin();
+    if (options_.trace)
+      run_trace_.emplace(*options_.trace, trainer.context().trace, last + 1 - first_step_);
     for (index_t step = first_step_; step <= last; ++step) {
+      if (run_trace_) run_trace_->before_step(step - first_step_);
       const TimeAccount begin = TimeAccount::at(trace);
       const StepResult result = trainer.step();
       const TimeAccount spent = TimeAccount::at(trace) - begin;
@@ -126,6 +130,7 @@ class TrainJob {
              .more = {{"accuracy", result.accuracy}, {"elapsed_s", history_.elapsed_s()}}});
         progress_.show([&] { return progress_text(result, trainer); });
       }
+      if (run_trace_) run_trace_->after_step(step - first_step_, step + 1);
       maybe_evaluate(trainer, step, step == last);
       maybe_save(trainer);
     }
@@ -139,7 +144,9 @@ class TrainJob {
     const RunClock::Inside part(clock_, RunPart::checkpoint);
     // A checkpoint's steps are in the log wherever the checkpoint is.
     if (is_first()) log_->sync();
+    const std::int64_t begin_ns = trainer.context().trace.now_ns();
     const SaveResult saved = checkpoints_->save(trainer);
+    if (run_trace_) run_trace_->add("checkpoint", trainer.steps_done(), begin_ns);
     if (is_first()) progress_.keep(checkpoints_->describe(saved));
   }
 
@@ -160,6 +167,7 @@ class TrainJob {
     const std::int64_t begin_ns = trainer.context().trace.now_ns();
     evaluation_ = trainer.evaluate();
     const double ms = ms_of(trainer.context().trace.now_ns() - begin_ns);
+    if (run_trace_) run_trace_->add("evaluation", step + 1, begin_ns);
     if (!is_first()) return;
     Json line{
         {"step", step + 1},
@@ -181,6 +189,7 @@ class TrainJob {
     const Hash128 state = trainer.state_hash();
     const std::vector<RankFigures> ranks =
         gather_figures(start_.world(), trainer, account_.measured(times_.warm_up_steps()));
+    const std::string trace_fault = write_trace(trainer);
     if (is_first()) {
       clock_.enter(RunPart::finish);
       const Json summary = summary_of(trainer, state, ranks);
@@ -188,10 +197,24 @@ class TrainJob {
       print_summary(summary, log_->folder() + "/summary.json", text_);
       if (options_.json) out_ << summary.dump() << std::endl;
     }
+    if (!trace_fault.empty()) {
+      text_ << "weft: the trace could not be written: " << trace_fault << std::endl;
+      return static_cast<int>(ExitCode::failed);
+    }
     // The run is done, but its last state is nowhere: its user must know.
     if (!checkpoints_->last_save_failed()) return 0;
     if (is_first()) text_ << "weft: the last checkpoint could not be saved (see above)\n";
     return static_cast<int>(ExitCode::failed);
+  }
+
+  // Collective. Returns on rank 0 what went wrong.
+  std::string write_trace(Trainer& trainer) {
+    if (!run_trace_) return "";
+    std::string path = options_.trace->path;
+    if (path.empty()) path = run_folder_ + "/trace.json";
+    const std::string fault = run_trace_->write(start_.world(), trainer.mesh(), path);
+    if (is_first() && fault.empty()) text_ << "trace " << path << std::endl;
+    return fault;
   }
 
   Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<RankFigures>& ranks) {
@@ -259,7 +282,8 @@ class TrainJob {
   StepStatistics times_;
   Evaluation evaluation_;
   StepAccount account_;
-  RunHistory history_;               // rank 0's is whole
+  RunHistory history_;  // rank 0's is whole
+  std::optional<RunTrace> run_trace_;
   double first_step_done_ms_ = 0.0;  // since the trainer began
 };
 
