@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/time_account.hpp"
 #include "apps/trainer.hpp"
 #include "core/error.hpp"
 
@@ -16,16 +17,10 @@ namespace {
 // What a trainer has counted up to some moment.
 struct Account {
   explicit Account(Trainer& trainer)
-      : now_ns(trainer.context().trace.now_ns()), bytes_sent(trainer.bytes_sent()) {
-    for (int i = 0; i < num_activities; ++i) {
-      own_ns[static_cast<std::size_t>(i)] =
-          trainer.context().trace.own_ns(static_cast<Activity>(i));
-    }
-  }
+      : time(TimeAccount::at(trainer.context().trace)), bytes_sent(trainer.bytes_sent()) {}
 
-  std::int64_t now_ns;
+  TimeAccount time;
   std::uint64_t bytes_sent;
-  std::array<std::int64_t, num_activities> own_ns{};
 };
 
 // The figures of one rank, as bytes.
@@ -41,9 +36,9 @@ void add_account(const Account& begin, const Account& end, index_t num_steps,
                  RankFigures& figures) {
   figures.bytes_per_step =
       static_cast<double>(end.bytes_sent - begin.bytes_sent) / static_cast<double>(num_steps);
-  const auto wall_ns = static_cast<double>(end.now_ns - begin.now_ns);
+  const TimeAccount time = end.time - begin.time;
   for (std::size_t i = 0; i < figures.activities.size(); ++i) {
-    figures.activities[i] = static_cast<double>(end.own_ns[i] - begin.own_ns[i]) / wall_ns;
+    figures.activities[i] = static_cast<double>(time.own_ns[i]) / static_cast<double>(time.wall_ns);
   }
 }
 

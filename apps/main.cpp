@@ -46,6 +46,7 @@ constexpr const char* first_steps =
 struct CommandLine {
   RunInputs inputs;
   TrainOptions train;
+  TraceOptions trace;
   ResumeOptions resume;
   LayoutsOptions layouts;
   EvalOptions eval;
@@ -83,6 +84,16 @@ void add_train(CLI::App& app, CommandLine& line) {
                    "go on from a checkpoint of the run folder: auto (the newest valid one, or the "
                    "beginning), or a step")
       ->type_name("auto|STEP");
+  train
+      ->add_option("--trace", line.trace.path,
+                   "record steps of all ranks in Chrome's format, for ui.perfetto.dev; FILE.json "
+                   "is replaced where it exists (default: trace.json in the run folder)")
+      ->expected(0, 1)
+      ->type_name("FILE");
+  train
+      ->add_option("--trace-steps", line.trace.num_steps,
+                   "with --trace: so many steps, after the warm-up of step times")
+      ->capture_default_str();
   train->add_flag("--strict", line.resume.strict,
                   "with --resume auto: stop at a damaged checkpoint, instead of an older one");
   train->add_flag("--allow-plan-change", line.resume.allow_plan_change,
@@ -172,6 +183,7 @@ int run_command(const CLI::App& app, const CommandLine& line, Session& session) 
   options.inputs = line.inputs;
   options.json = line.json;
   if (!line.resume.from.empty()) options.resume = line.resume;
+  if (app.get_subcommand("train")->count("--trace") > 0) options.trace = line.trace;
   if (!options.resume && (line.resume.strict || line.resume.allow_plan_change))
     throw AgreedError(
         ExitCode::usage,

@@ -42,7 +42,7 @@ Pass TrainingWork::pass_of(index_t number) const {
 }
 
 Tensor TrainingWork::forward(index_t number, Tensor input) {
-  const Trace::Span span(&context_.trace, Activity::forward, "forward");
+  const Trace::Span span(&context_.trace, Activity::forward, "forward", number);
   context_.arena.set_phase(Phase::forward);
   const Range rows{number * micro_, (number + 1) * micro_};
   StageModel::Output output =
@@ -53,7 +53,7 @@ Tensor TrainingWork::forward(index_t number, Tensor input) {
 }
 
 Tensor TrainingWork::backward(index_t number, Tensor output_gradient) {
-  const Trace::Span span(&context_.trace, Activity::backward, "backward");
+  const Trace::Span span(&context_.trace, Activity::backward, "backward", number);
   context_.arena.set_phase(Phase::backward);
   const bool begins_lane = number % per_lane_ == 0;
   const bool ends_lane = number % per_lane_ == per_lane_ - 1;

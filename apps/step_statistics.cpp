@@ -13,7 +13,7 @@ void StepStatistics::add(const StepStatistics& other) {
 
 std::size_t StepStatistics::warm_up_steps() const {
   if (warm_up_steps_) return std::min(*warm_up_steps_, step_ms_.size());
-  return step_ms_.size() >= 100 ? 20 : step_ms_.size() / 5;
+  return usual_warm_up(step_ms_.size());
 }
 
 double StepStatistics::quantile(double q) const {

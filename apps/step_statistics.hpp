@@ -20,9 +20,13 @@ class StepStatistics {
   // All steps of `other`, those of its warm-up too.
   void add(const StepStatistics& other);
 
-  // Steps left out at the beginning: 20, or a fifth where there are fewer than 100,
-  // unless told otherwise.
+  // The usual number of steps left out at the beginning: 20, or half of them where there are fewer
+  // than 40, so that a short run has figures, too.
+  static constexpr std::size_t usual_warm_up(std::size_t num_steps) {
+    return num_steps < 40 ? num_steps / 2 : 20;
+  }
   std::size_t warm_up_steps() const;
+  std::size_t measured_steps() const { return step_ms_.size() - warm_up_steps(); }
   double median_ms() const { return quantile(0.5); }
   // 95 % of the steps take no longer.
   double p95_ms() const { return quantile(0.95); }

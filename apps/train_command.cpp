@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -14,7 +13,11 @@
 #include "apps/layout_json.hpp"
 #include "apps/metrics_json.hpp"
 #include "apps/progress_line.hpp"
+#include "apps/rank_figures.hpp"
 #include "apps/run_checkpoints.hpp"
+#include "apps/run_clock.hpp"
+#include "apps/run_history.hpp"
+#include "apps/run_summary.hpp"
 #include "apps/step_statistics.hpp"
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
@@ -28,16 +31,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double ms_since(std::int64_t begin_ns, const Trace& trace) {
-  return static_cast<double>(trace.now_ns() - begin_ns) * 1e-6;
-}
-
-// The numbers of one rank that the summary needs from all.
-struct RankFigures {
-  std::uint64_t peak_bytes;
-  std::uint64_t parameters;
-  std::uint64_t bytes_sent;
-};
+double ms_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
 class TrainJob {
  public:
@@ -76,6 +70,7 @@ class TrainJob {
     require(!options_.resume || !options_.run_folder.empty(), ExitCode::usage,
             "--resume: which run? Name its folder with --run");
     if (options_.resume) parse_resume(options_.resume->from);
+    if (options_.trace) check_trace_options(*options_.trace);
     RunCheckpoints::check_build(plan_, options_.resume.has_value());
     if (!is_first()) return;
     run_folder_ =
@@ -91,6 +86,7 @@ class TrainJob {
     if (!is_first()) return;
     log_ = std::make_unique<RunLog>(RunLog::resume(run_folder_, to_toml(plan_), first_step_));
     log_->write_split(split_record(data_.split));
+    history_.read(log_->text_of("run.jsonl"), log_->text_of("eval.jsonl"));
     log_->add_event(
         Json{{"resumed_from_step", first_step_}, {"layout", layout_json(plan_)}}.dump());
   }
@@ -108,39 +104,51 @@ class TrainJob {
   void train(Trainer& trainer) {
     const Trace& trace = trainer.context().trace;
     const index_t last = trainer.num_steps() - 1;
+    clock_.enter(RunPart::training);
+    history_.begin();
+    if (options_.trace)
+      run_trace_.emplace(*options_.trace, trainer.context().trace, last + 1 - first_step_);
     for (index_t step = first_step_; step <= last; ++step) {
-      const std::int64_t begin_ns = trace.now_ns();
-      const std::int64_t wait_ns = trace.own_ns(Activity::data_wait);
+      if (run_trace_) run_trace_->before_step(step - first_step_);
+      const TimeAccount begin = TimeAccount::at(trace);
       const StepResult result = trainer.step();
-      const double step_ms = ms_since(begin_ns, trace);
-      if (step == first_step_) first_step_ms_ = ms_since(0, trace);
+      const TimeAccount spent = TimeAccount::at(trace) - begin;
+      const double step_ms = ms_of(spent.wall_ns);
+      if (step == first_step_) first_step_done_ms_ = ms_of(trace.now_ns());
       times_.add(step_ms, static_cast<double>(result.num_real));
+      account_.add(spent);
+      history_.add_step(step_ms);
       if (is_first()) {
         const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
-        log_->add_step({.step = result.step + 1,
-                        .epoch = result.epoch,
-                        .loss = result.loss,
-                        .lr = result.learning_rate,
-                        .grad_norm = result.gradient_norm,
-                        .step_ms = step_ms,
-                        .data_wait_ms =
-                            static_cast<double>(trace.own_ns(Activity::data_wait) - wait_ns) * 1e-6,
-                        .num_real = result.num_real,
-                        .more = {{"accuracy", result.accuracy}}});
+        log_->add_step(
+            {.step = result.step + 1,
+             .epoch = result.epoch,
+             .loss = result.loss,
+             .lr = result.learning_rate,
+             .grad_norm = result.gradient_norm,
+             .step_ms = step_ms,
+             .data_wait_ms = ms_of(spent.of(Activity::data_wait)),
+             .num_real = result.num_real,
+             .more = {{"accuracy", result.accuracy}, {"elapsed_s", history_.elapsed_s()}}});
         progress_.show([&] { return progress_text(result, trainer); });
       }
+      if (run_trace_) run_trace_->after_step(step - first_step_, step + 1);
       maybe_evaluate(trainer, step, step == last);
       maybe_save(trainer);
     }
     // A run that was complete when it was resumed.
     if (first_step_ > last) maybe_evaluate(trainer, last, true);
+    clock_.enter(RunPart::finish);
   }
 
   void maybe_save(Trainer& trainer) {
     if (!checkpoints_->is_due(trainer.steps_done())) return;
+    const RunClock::Inside part(clock_, RunPart::checkpoint);
     // A checkpoint's steps are in the log wherever the checkpoint is.
     if (is_first()) log_->sync();
+    const std::int64_t begin_ns = trainer.context().trace.now_ns();
     const SaveResult saved = checkpoints_->save(trainer);
+    if (run_trace_) run_trace_->add("checkpoint", trainer.steps_done(), begin_ns);
     if (is_first()) progress_.keep(checkpoints_->describe(saved));
   }
 
@@ -157,16 +165,22 @@ class TrainJob {
   void maybe_evaluate(Trainer& trainer, index_t step, bool is_last) {
     const index_t every = plan_.eval.every_epochs * trainer.steps_per_epoch();
     if (!is_last && (every == 0 || (step + 1) % every != 0)) return;
+    const RunClock::Inside part(clock_, RunPart::evaluation);
     const std::int64_t begin_ns = trainer.context().trace.now_ns();
     evaluation_ = trainer.evaluate(EvalSplit::validation);
-    const double ms = ms_since(begin_ns, trainer.context().trace);
-    evaluation_ms_ += ms;
+    const double ms = ms_of(trainer.context().trace.now_ns() - begin_ns);
+    if (run_trace_) run_trace_->add("evaluation", step + 1, begin_ns);
     if (!is_first()) return;
     metrics_ = metrics_json(evaluation_, data_.images->class_names(), best_threshold(evaluation_));
     Json line{{"step", step + 1}, {"split", name_of(EvalSplit::validation)}};
     line.update(metrics_);
-    line.update(Json{{"samples", evaluation_.samples}, {"ms", ms}});
+    line.update(Json{{"samples", evaluation_.samples},
+                     {"ms", ms},
+                     {"epochs", static_cast<double>(step + 1) /
+                                    static_cast<double>(trainer.steps_per_epoch())}});
+    line.update(history_.stamp());
     log_->add_evaluation(line.dump());
+    history_.add_evaluation(line);
     progress_.keep(
         fmt::format("step {}: validation loss {:.4f}, accuracy {}, macro F1 {} on {} images",
                     step + 1, evaluation_.loss, text_of(evaluation_.confusion.accuracy()),
@@ -175,16 +189,19 @@ class TrainJob {
 
   int finish(Trainer& trainer) {
     const Hash128 state = trainer.state_hash();
-    const RankFigures mine{trainer.context().arena.peak().total,
-                           static_cast<std::uint64_t>(trainer.parameters().held_elements()),
-                           trainer.bytes_sent()};
-    const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
-    const std::vector<std::string> all = start_.world().all_gather_strings("summary", bytes);
+    const std::vector<RankFigures> ranks =
+        gather_figures(start_.world(), trainer, account_.measured(times_.warm_up_steps()));
+    const std::string trace_fault = write_trace(trainer);
     if (is_first()) {
-      const Json summary = summary_of(trainer, state, all);
+      clock_.enter(RunPart::finish);
+      const Json summary = summary_of(trainer, state, ranks);
       log_->write_summary(summary.dump(2));
-      say_summary(summary);
+      print_summary(summary, log_->folder() + "/summary.json", text_);
       if (options_.json) out_ << summary.dump() << std::endl;
+    }
+    if (!trace_fault.empty()) {
+      text_ << "weft: the trace could not be written: " << trace_fault << std::endl;
+      return static_cast<int>(ExitCode::failed);
     }
     // The run is done, but its last state is nowhere: its user must know.
     if (!checkpoints_->last_save_failed()) return 0;
@@ -192,29 +209,23 @@ class TrainJob {
     return static_cast<int>(ExitCode::failed);
   }
 
-  Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<std::string>& figures) {
+  // Collective. Returns on rank 0 what went wrong.
+  std::string write_trace(Trainer& trainer) {
+    if (!run_trace_) return "";
+    std::string path = options_.trace->path;
+    if (path.empty()) path = run_folder_ + "/trace.json";
+    const std::string fault = run_trace_->write(start_.world(), trainer.mesh(), path);
+    if (is_first() && fault.empty()) text_ << "trace " << path << std::endl;
+    return fault;
+  }
+
+  Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<RankFigures>& ranks) {
     std::uint64_t peak = 0, fewest = ~std::uint64_t{0}, most = 0, sent = 0;
-    Json by_rank = Json::array();
-    for (const std::string& text : figures) {
-      RankFigures rank{};
-      std::memcpy(&rank, text.data(), sizeof(rank));
-      peak = std::max(peak, rank.peak_bytes);
+    for (const RankFigures& rank : ranks) {
+      peak = std::max(peak, rank.peak.total);
       fewest = std::min(fewest, rank.parameters);
       most = std::max(most, rank.parameters);
       sent += rank.bytes_sent;
-      by_rank.push_back({{"peak_bytes", rank.peak_bytes}, {"parameters", rank.parameters}});
-    }
-    const Arena::Peak& own_peak = trainer.context().arena.peak();
-    Json kinds;
-    for (int kind = 0; kind < num_memory_kinds; ++kind) {
-      kinds[std::string(name_of(static_cast<MemoryKind>(kind)))] =
-          own_peak.by_kind[static_cast<std::size_t>(kind)];
-    }
-    Json account;
-    for (int activity = 0; activity < num_activities; ++activity) {
-      const auto which = static_cast<Activity>(activity);
-      account[std::string(name_of(which))] =
-          static_cast<double>(trainer.context().trace.own_ns(which)) * 1e-6;
     }
     return Json{
         {"plan", plan_.name},
@@ -224,7 +235,11 @@ class TrainJob {
         {"steps", trainer.steps_done()},
         {"resumed_from_step", first_step_},
         {"final_loss", trainer.last_loss()},
-        {"step_ms", {{"median", times_.median_ms()}, {"p95", times_.p95_ms()}}},
+        {"step_ms",
+         {{"median", times_.median_ms()},
+          {"p95", times_.p95_ms()},
+          {"warm_up_steps", times_.warm_up_steps()},
+          {"measured_steps", times_.measured_steps()}}},
         {"samples_per_s", times_.samples_per_second()},
         {"peak_bytes", peak},
         {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
@@ -232,11 +247,16 @@ class TrainJob {
         {"layout", layout_json(plan_)},
         {"metrics", validation_metrics()},
         {"test_split_uses", count_test_uses(run_folder_)},
-        {"ranks", by_rank},
-        {"rank0",
-         {{"peak_phase", name_of(own_peak.phase)}, {"peak_bytes_by_kind", kinds}, {"ms", account}}},
-        {"start_ms", first_step_ms_},
-        {"evaluation_ms", evaluation_ms_},
+        {"target", history_.target_json(plan_.task.target)},
+        {"all_parts", history_.stamp()},
+        {"ranks", ranks_json(ranks)},
+        {"total_s", clock_.total_s()},
+        {"start_s", clock_.seconds(RunPart::start)},
+        {"training_s", clock_.seconds(RunPart::training)},
+        {"evaluation_s", clock_.seconds(RunPart::evaluation)},
+        {"checkpoint_s", clock_.seconds(RunPart::checkpoint)},
+        {"finish_s", clock_.seconds(RunPart::finish)},
+        {"first_step_done_ms", first_step_done_ms_},
         {"checkpoints", checkpoints_->json()},
         {"fingerprint", trainer.fingerprint()}};
   }
@@ -253,25 +273,7 @@ class TrainJob {
     return static_cast<std::uint64_t>(std::max<index_t>(1, trainer.steps_done() - first_step_));
   }
 
-  void say_summary(const Json& summary) {
-    text_ << fmt::format(
-                 "done: {} steps, final loss {:.4f}, validation accuracy {}, macro F1 {}\n"
-                 "  step {:.2f} ms median, {:.2f} ms P95, {:.0f} samples/s; peak {:.1f} MiB on the "
-                 "largest rank\n"
-                 "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
-                 "  state_hash {}\n  loss_hash  {}\n  {}\n",
-                 summary["steps"].get<index_t>(), summary["final_loss"].get<double>(),
-                 text_of(evaluation_.confusion.accuracy()),
-                 text_of(evaluation_.confusion.macro_f1()), times_.median_ms(), times_.p95_ms(),
-                 times_.samples_per_second(), summary["peak_bytes"].get<double>() / (1 << 20),
-                 summary["parameters_per_rank"]["min"].get<index_t>(),
-                 summary["parameters_per_rank"]["max"].get<index_t>(),
-                 summary["comm_bytes_per_step"].get<double>() / (1 << 20),
-                 summary["state_hash"].get<std::string>(), summary["loss_hash"].get<std::string>(),
-                 log_->folder() + "/summary.json")
-          << std::flush;
-  }
-
+  RunClock clock_;  // first: it runs from here on
   TrainOptions options_;
   std::ostream& text_;
   std::ostream& out_;
@@ -289,8 +291,10 @@ class TrainJob {
   StepStatistics times_;
   Evaluation evaluation_;
   Json metrics_;  // rank 0: the same
-  double evaluation_ms_ = 0.0;
-  double first_step_ms_ = 0.0;
+  StepAccount account_;
+  RunHistory history_;  // rank 0's is whole
+  std::optional<RunTrace> run_trace_;
+  double first_step_done_ms_ = 0.0;  // since the trainer began
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "apps/resume.hpp"
 #include "apps/run_start.hpp"
+#include "apps/run_trace.hpp"
 #include "parallel/comm/session.hpp"
 
 namespace weft {
@@ -16,6 +17,7 @@ struct TrainOptions {
   RunInputs inputs;
   std::string run_folder;               // empty: runs/<plan name>-<time>
   std::optional<ResumeOptions> resume;  // --resume
+  std::optional<TraceOptions> trace;    // --trace
   bool json = false;
 };
 

@@ -122,6 +122,10 @@ StepResult Trainer::step() {
     const Trace::Span span(&context_.trace, Activity::data_wait, "loader.next");
     batch_ = &loader_->next();
   }
+  if (Trace& trace = context_.trace; trace.is_recording()) {
+    trace.add_interval({.row = "loader", .name = "loader.read", .index = step_ + 1},
+                       trace.ns_of(batch_->read_begin), trace.ns_of(batch_->read_end));
+  }
   StepResult result{.step = step_, .epoch = batch_->epoch, .num_real = batch_->num_real_global};
   work_->begin(*batch_, step_);
   runner_->run(*work_);

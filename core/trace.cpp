@@ -11,12 +11,13 @@ std::string_view name_of(Activity activity) {
   return names[static_cast<std::size_t>(activity)];
 }
 
-Trace::Span::Span(Trace* trace, Activity activity, std::string_view name)
-    : trace_(trace), activity_(activity) {
+Trace::Span::Span(Trace* trace, Activity activity, std::string_view name, std::int64_t index)
+    : trace_(trace), activity_(activity), index_(index) {
   if (!trace_) return;
   parent_ = trace_->open_;
   trace_->open_ = this;
-  if (trace_->record_) name_ = trace_->intern(name);
+  is_recorded_ = trace_->record_;
+  if (is_recorded_) name_ = trace_->intern(name);
   begin_ns_ = trace_->now_ns();
 }
 
@@ -27,7 +28,20 @@ Trace::Span::~Span() {
   trace_->own_ns_[static_cast<int>(activity_)] += total_ns - nested_ns_;
   trace_->open_ = parent_;
   if (parent_) parent_->nested_ns_ += total_ns;
-  if (trace_->record_) trace_->events_.push_back({name_, activity_, begin_ns_, end_ns, bytes_});
+  if (is_recorded_ && trace_->has_room())
+    trace_->events_.push_back({name_, activity_, begin_ns_, end_ns, bytes_, index_});
+}
+
+void Trace::add_interval(const IntervalLabel& label, std::int64_t begin_ns, std::int64_t end_ns) {
+  if (!has_room()) return;
+  intervals_.push_back(
+      {intern(label.row), intern(label.name), begin_ns, end_ns, label.bytes, label.index});
+}
+
+bool Trace::has_room() {
+  if (events_.size() + intervals_.size() < most_events) return true;
+  ++num_dropped_;
+  return false;
 }
 
 std::uint32_t Trace::intern(std::string_view name) {

@@ -37,13 +37,34 @@ class Trace {
     std::int64_t begin_ns;  // since the trace began
     std::int64_t end_ns;
     std::uint64_t bytes;  // payload sent, for communication
+    std::int64_t index;   // of a microbatch, or -1
   };
+
+  // What goes on beside the main thread's spans, and is no part of the account: a collective from
+  // its start to its end, another thread's work, a step.
+  struct Interval {
+    std::uint32_t row;   // index into names(): what they are shown together with
+    std::uint32_t name;  // index into names()
+    std::int64_t begin_ns;
+    std::int64_t end_ns;
+    std::uint64_t bytes;
+    std::int64_t index;  // of a step, or -1
+  };
+  struct IntervalLabel {
+    std::string_view row;
+    std::string_view name;
+    std::uint64_t bytes = 0;
+    std::int64_t index = -1;
+  };
+
+  // Of both kinds together: some 50 MB, then they are counted and dropped.
+  static constexpr std::size_t most_events = std::size_t{1} << 20;
 
   // Opens on construction, closes on destruction. Spans nest: a span's own time excludes the spans
   // inside it, so that own times add up to wall time.
   class Span {
    public:
-    Span(Trace* trace, Activity activity, std::string_view name);
+    Span(Trace* trace, Activity activity, std::string_view name, std::int64_t index = -1);
     ~Span();
     Span(const Span&) = delete;
     Span& operator=(const Span&) = delete;
@@ -57,30 +78,42 @@ class Trace {
     std::int64_t begin_ns_ = 0;
     std::int64_t nested_ns_ = 0;
     std::uint64_t bytes_ = 0;
+    std::int64_t index_ = -1;
+    bool is_recorded_ = false;  // recording may begin or end within a span
   };
 
   Trace() : start_(Clock::now()) {}
 
-  std::int64_t now_ns() const {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
+  Clock::time_point begin() const { return start_; }
+  std::int64_t now_ns() const { return ns_of(Clock::now()); }
+  std::int64_t ns_of(Clock::time_point time) const {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(time - start_).count();
   }
   // Own time of every closed span so far, by activity.
   std::int64_t own_ns(Activity activity) const { return own_ns_[static_cast<int>(activity)]; }
 
   // Keep single events from now on (they cost memory); off at first.
   void record_events(bool on) { record_ = on; }
+  bool is_recording() const { return record_; }
+  // Also while events are not recorded.
+  void add_interval(const IntervalLabel& label, std::int64_t begin_ns, std::int64_t end_ns);
+  const std::vector<Interval>& intervals() const { return intervals_; }
+  std::size_t num_dropped() const { return num_dropped_; }
   const std::vector<Event>& events() const { return events_; }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
   friend class Span;
   std::uint32_t intern(std::string_view name);
+  bool has_room();
 
   Clock::time_point start_;
   Span* open_ = nullptr;
   bool record_ = false;
   std::int64_t own_ns_[num_activities] = {};
   std::vector<Event> events_;
+  std::vector<Interval> intervals_;
+  std::size_t num_dropped_ = 0;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> index_;
 };

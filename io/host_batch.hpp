@@ -2,6 +2,7 @@
 // not allocate through Kokkos). It holds numbers; it does not know how they were chosen.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <new>
 #include <vector>
@@ -40,6 +41,8 @@ struct HostBatch {
   HostVector<std::int64_t> dataset_index;  // [rows]
   HostVector<float> weight;                // [rows]; 1 real, 0 padding
   index_t num_real_global = 0;             // real samples of the whole global batch
+  // When the loader's thread read it.
+  std::chrono::steady_clock::time_point read_begin, read_end;
 
   index_t num_rows() const { return static_cast<index_t>(labels.size()); }
 };

@@ -50,7 +50,10 @@ void Loader::run() {
   try {
     for (index_t step = options_.first_step; step < options_.end_step; ++step) {
       if (!wait_for_free_batch()) return;
-      reader_.read_into(sampler_.indices_of(step), rows_, slot_of(step - options_.first_step));
+      HostBatch& batch = slot_of(step - options_.first_step);
+      batch.read_begin = std::chrono::steady_clock::now();
+      reader_.read_into(sampler_.indices_of(step), rows_, batch);
+      batch.read_end = std::chrono::steady_clock::now();
       publish();
     }
     throw Error(ExitCode::failed, fmt::format("loader: asked for a batch beyond the last step, {}",

@@ -177,6 +177,10 @@ std::string RunLog::path_of(std::string_view name) const {
   return (fs::path(folder_) / name).string();
 }
 
+std::string RunLog::text_of(std::string_view name) const {
+  return read_if_there(path_of(name)).value_or("");
+}
+
 void RunLog::add_step(const StepRecord& record) {
   if (has_old_summary_) remove_summary(folder_);
   has_old_summary_ = false;

@@ -47,6 +47,8 @@ class RunLog {
   static RunLog resume(std::string folder, std::string_view plan_text, index_t num_done);
 
   const std::string& folder() const { return folder_; }
+  // Of one of its files, as it is now; empty where there is none.
+  std::string text_of(std::string_view name) const;
   void add_step(const StepRecord& record);            // run.jsonl
   void sync() { steps_.sync(); }                      // run.jsonl to the disk
   void add_evaluation(std::string_view json_object);  // eval.jsonl

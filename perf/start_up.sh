@@ -15,6 +15,6 @@ for ((i = 0; i < repeats; ++i)); do
     --set numerics.shards=8 --set numerics.lanes=8 --set batch.global=128 --set layout.tp=2 \
     --set layout.dp=$((ranks / 2)) --set run.steps=1 >"$work/$i.json" 2>"$work/$i.text"
   end=$(date +%s.%N)
-  first=$(sed 's/.*"start_ms":\([0-9.]*\).*/\1/' "$work/$i.json" | tail -1)
+  first=$(sed 's/.*"first_step_done_ms":\([0-9.]*\).*/\1/' "$work/$i.json" | tail -1)
   echo "$begin $end $first" | awk '{ printf "whole program %.2f s, start-up to the end of the first step inside it %.2f s\n", $2 - $1, $3 / 1000 }'
 done

@@ -16,6 +16,7 @@ Operation::Operation(Transport& transport, std::shared_ptr<Progress> progress, T
       waiting_(collective.waiting),
       channel_(transport, group.members, group.rank, tag, progress_->pool()) {
   const Trace::Span span(trace_, Activity::communication, name_);
+  if (trace_ && trace_->is_recording() && group_.members.size() > 1) begin_ns_ = trace_->now_ns();
   try {
     task_ = make_task(channel_, collective.what, algorithm);
   } catch (const Error& error) {
@@ -38,6 +39,9 @@ bool Operation::step() {
   if (is_done_) {
     task_.reset();  // gives its staging back
     group_.bytes_sent += channel_.bytes_sent();
+    if (begin_ns_ >= 0)
+      trace_->add_interval({.row = group_.name, .name = name_, .bytes = channel_.bytes_sent()},
+                           begin_ns_, trace_->now_ns());
   }
   return channel_.num_moves() != moves;
 }

@@ -57,6 +57,7 @@ class Operation {
   Channel channel_;
   TaskPointer task_;  // after channel_: its messages go first
   bool is_done_ = false;
+  std::int64_t begin_ns_ = -1;  // where the trace records it
 };
 
 }  // namespace weft

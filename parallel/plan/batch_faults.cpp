@@ -1,4 +1,4 @@
-// Faults of the batch against lanes and the data set, of the run's length and of its name.
+// Faults of the batch against lanes and the data set, of the run's length, name and target.
 #include <algorithm>
 
 #include "parallel/plan/rule_faults.hpp"
@@ -79,6 +79,29 @@ PlanFault run_fault(const Question& question) {
       make_fault("run.steps", "either run.steps or run.epochs",
                  both ? "both: remove one" : "neither: set one, such as run.epochs = 10", {});
   if (!both) fault.fixes = {{{"run.epochs", "10"}}, {{"run.steps", "1000"}}};
+  return fault;
+}
+
+// The value that the metric is to reach, on the side on which it is better.
+PlanFault target_fault(const Question& question) {
+  const TargetPlan& target = question.plan.task.target;
+  const char* side = target.smaller_is_better() ? "task.target.at_most" : "task.target.at_least";
+  const char* example = target.smaller_is_better() ? "1.2" : "0.6";
+  std::string found;
+  if (target.at_least) found = fmt::format("at_least = {}", number_text(*target.at_least));
+  if (target.at_most)
+    found +=
+        fmt::format("{}at_most = {}", found.empty() ? "" : " and ", number_text(*target.at_most));
+  if (found.empty()) found = "neither";
+  if (!target.is_set()) {
+    return make_fault("task.target.metric", "a metric for the value that it is to reach",
+                      fmt::format("\"none\" with {}", found), {});
+  }
+  Fixes fixes;
+  if (!target.at_least && !target.at_most) fixes = {{{side, example}}};
+  PlanFault fault = make_fault(
+      side, fmt::format("{} alone for the metric {}, such as {}", side, target.metric, example),
+      found, fixes);
   return fault;
 }
 

@@ -179,6 +179,9 @@ bool is_legal(const PlanKey& key, Plan& plan) {
                                       [&](index_t value) { return in_range(value, *integers); });
                  },
                  [&](FieldOf<double> f) { return in_range(f(plan), *numbers); },
+                 [&](FieldOf<std::optional<double>> f) {
+                   return !f(plan) || in_range(*f(plan), *numbers);
+                 },
                  [&](NumberPair f) {
                    return in_range(f.first(plan), *numbers) && in_range(f.second(plan), *numbers);
                  },

@@ -55,6 +55,13 @@ bool assign_optional(const KeyValue& value, std::optional<index_t>& target) {
   return integer != nullptr;
 }
 
+bool assign_optional_number(const KeyValue& value, std::optional<double>& target) {
+  double number = 0.0;
+  if (!assign_number(value, number)) return false;
+  target = number;
+  return true;
+}
+
 bool assign_pair(const KeyValue& value, double& first, double& second) {
   std::vector<double> pair;
   if (const auto* integers = std::get_if<std::vector<index_t>>(&value)) {
@@ -84,16 +91,18 @@ bool assign_list(const KeyValue& value, std::vector<index_t>& target) {
 
 bool assign(const PlanKey& key, Plan& plan, const KeyValue& value) {
   return std::visit(
-      Overloaded{[&](FieldOf<std::string> f) { return assign_as(value, f(plan)); },
-                 [&](FieldOf<bool> f) { return assign_as(value, f(plan)); },
-                 [&](FieldOf<index_t> f) { return assign_as(value, f(plan)); },
-                 [&](FieldOf<std::optional<index_t>> f) { return assign_optional(value, f(plan)); },
-                 [&](FieldOf<std::uint64_t> f) { return assign_unsigned(value, f(plan)); },
-                 [&](FieldOf<double> f) { return assign_number(value, f(plan)); },
-                 [&](NumberPair f) { return assign_pair(value, f.first(plan), f.second(plan)); },
-                 [&](FieldOf<std::vector<index_t>> f) { return assign_list(value, f(plan)); },
-                 [&](FieldOf<NumericsMode> f) { return assign_word(key, value, f(plan)); },
-                 [&](FieldOf<LastBatch> f) { return assign_word(key, value, f(plan)); }},
+      Overloaded{
+          [&](FieldOf<std::string> f) { return assign_as(value, f(plan)); },
+          [&](FieldOf<bool> f) { return assign_as(value, f(plan)); },
+          [&](FieldOf<index_t> f) { return assign_as(value, f(plan)); },
+          [&](FieldOf<std::optional<index_t>> f) { return assign_optional(value, f(plan)); },
+          [&](FieldOf<std::uint64_t> f) { return assign_unsigned(value, f(plan)); },
+          [&](FieldOf<double> f) { return assign_number(value, f(plan)); },
+          [&](FieldOf<std::optional<double>> f) { return assign_optional_number(value, f(plan)); },
+          [&](NumberPair f) { return assign_pair(value, f.first(plan), f.second(plan)); },
+          [&](FieldOf<std::vector<index_t>> f) { return assign_list(value, f(plan)); },
+          [&](FieldOf<NumericsMode> f) { return assign_word(key, value, f(plan)); },
+          [&](FieldOf<LastBatch> f) { return assign_word(key, value, f(plan)); }},
       key.field);
 }
 
@@ -140,6 +149,9 @@ std::string value_text(const PlanKey& key, const Plan& const_plan) {
                  },
                  [&](FieldOf<std::uint64_t> f) { return fmt::format("{}", f(plan)); },
                  [&](FieldOf<double> f) { return number_text(f(plan)); },
+                 [&](FieldOf<std::optional<double>> f) {
+                   return f(plan) ? number_text(*f(plan)) : std::string();
+                 },
                  [&](NumberPair f) {
                    return fmt::format("[{}, {}]", number_text(f.first(plan)),
                                       number_text(f.second(plan)));

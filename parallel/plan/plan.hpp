@@ -14,6 +14,17 @@ namespace weft {
 enum class NumericsMode { exact, fast };
 enum class LastBatch { drop, pad };
 
+// A quality of the model whose time is to be known. The result does not depend on it.
+struct TargetPlan {
+  std::string metric = "none";  // none, accuracy, loss
+  std::string split = "validation";
+  std::optional<double> at_least;  // of a metric that is better when it is larger
+  std::optional<double> at_most;   // of one that is better when it is smaller: loss
+  friend bool operator==(const TargetPlan&, const TargetPlan&) = default;
+  bool is_set() const { return metric != "none"; }
+  bool smaller_is_better() const { return metric == "loss"; }
+};
+
 struct TaskPlan {
   std::string dataset = "cifar10";
   std::string path;  // empty: --data or WEFT_DATA
@@ -21,6 +32,7 @@ struct TaskPlan {
   index_t validation = 5000;
   std::uint64_t split_seed = 7;
   bool augment = true;
+  TargetPlan target;
   friend bool operator==(const TaskPlan&, const TaskPlan&) = default;
 };
 

@@ -72,6 +72,17 @@ void add_task(Keys& keys) {
   keys.push_back({.name = "task.augment",
                   .field = &field_at<&Plan::task, &TaskPlan::augment>,
                   .example = "true"});
+  // No bit depends on it, as on a layout.
+  const auto add = adder(keys, KeyScope::layout);
+  constexpr auto target = &TaskPlan::target;
+  add("task.target.metric", &field_at<&Plan::task, target, &TargetPlan::metric>,
+      Choices{{"none", "accuracy", "loss"}, {"macro_f1"}}, "\"accuracy\"");
+  add("task.target.split", &field_at<&Plan::task, target, &TargetPlan::split>,
+      Choices{{"validation"}}, "");
+  add("task.target.at_least", &field_at<&Plan::task, target, &TargetPlan::at_least>, fraction,
+      "0.6");
+  add("task.target.at_most", &field_at<&Plan::task, target, &TargetPlan::at_most>, not_negative,
+      "1.2");
 }
 
 void add_model(Keys& keys) {
@@ -241,7 +252,7 @@ const PlanKey* find_key(std::string_view name) {
 }
 
 const std::vector<std::string>& later_keys() {
-  static const std::vector<std::string> keys = {"task.target", "model.kv_heads", "layout.recompute",
+  static const std::vector<std::string> keys = {"model.kv_heads", "layout.recompute",
                                                 "checkpoint.async"};
   return keys;
 }

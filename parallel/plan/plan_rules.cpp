@@ -85,6 +85,13 @@ bool run_fits(const Plan& plan) {
   return plan.run.steps.has_value() != plan.run.epochs.has_value();
 }
 
+bool target_fits(const Plan& plan) {
+  const TargetPlan& target = plan.task.target;
+  const bool wants_most = target.is_set() && target.smaller_is_better();
+  const bool wants_least = target.is_set() && !target.smaller_is_better();
+  return target.at_least.has_value() == wants_least && target.at_most.has_value() == wants_most;
+}
+
 struct Rule {
   bool (*holds)(const Plan&);  // nullptr: the layout's ranks are those that were started
   PlanFault (*fault)(const Question&);
@@ -124,6 +131,9 @@ const std::vector<Rule>& rules() {
       {pp_fits, pp_fault, {"layout.pp", "model.layers", "layout.stages"}},
       {stages_fit, stages_fault, {"layout.stages", "layout.pp", "model.layers"}},
       {run_fits, run_fault, {"run.steps", "run.epochs"}},
+      {target_fits,
+       target_fault,
+       {"task.target.at_least", "task.target.at_most", "task.target.metric"}},
       {nullptr,
        ranks_fault,
        {"layout.tp", "layout.dp", "layout.pp", "numerics.shards", "numerics.lanes", "numerics.mode",

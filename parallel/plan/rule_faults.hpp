@@ -17,6 +17,7 @@ PlanFault batch_fault(const Question& question);
 PlanFault split_fault(const Question& question);
 PlanFault run_fault(const Question& question);
 PlanFault name_fault(const Question& question);
+PlanFault target_fault(const Question& question);
 
 // layout_faults.cpp
 PlanFault tp_fault(const Question& question);

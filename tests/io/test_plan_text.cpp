@@ -22,12 +22,15 @@ Plan read(const std::string& text) { return parse_plan(text, "plan.toml"); }
 Plan unusual_plan(bool adamw) {
   Plan plan;
   plan.name = "odd \"name\"\\ \x01 \xc3\xa9";
-  plan.task = {.dataset = "cifar10",
-               .path = "C:\\data\t\"x\"",
-               .train = 40001,
-               .validation = 4999,
-               .split_seed = (std::uint64_t{1} << 56) - 1,
-               .augment = false};
+  plan.task = {
+      .dataset = "cifar10",
+      .path = "C:\\data\t\"x\"",
+      .train = 40001,
+      .validation = 4999,
+      .split_seed = (std::uint64_t{1} << 56) - 1,
+      .augment = false,
+      .target = adamw ? TargetPlan{.metric = "accuracy", .at_least = 0.1 + 0.2, .at_most = {}}
+                      : TargetPlan{.metric = "loss", .at_least = {}, .at_most = 1.0 / 3}};
   plan.model = {.kind = "mlp", .layers = 3, .hidden = 60, .mlp_ratio = 5, .dropout = 0.1};
   if (adamw) {
     plan.model.kind = "vit";
@@ -80,7 +83,7 @@ TEST_CASE("every key goes out and in again with its bits") {
     CHECK(parse_plan(text, "the checkpoint's plan") == plan);
     const Plan defaults;
     for (const PlanKey& key : plan_keys()) {
-      if (!is_used(key, plan) || key.name == "run.steps") continue;
+      if (!is_used(key, plan) || value_text(key, plan).empty()) continue;
       if (std::holds_alternative<Choices>(key.legal) &&
           std::get<Choices>(key.legal).now.size() == 1)
         continue;
@@ -124,6 +127,7 @@ TEST_CASE("fingerprints") {
                   .order = "dp,tp,pp"};
   moved.comm = {.transport = "mpi", .bucket_bytes = 1, .timeout_s = 5};
   moved.checkpoint = {.every_steps = 3, .keep = 1, .at_end = false, .read_back = false};
+  moved.task.target = {.metric = "accuracy", .at_least = 0.5, .at_most = {}};
   moved.name = "other";
   moved.task.path = "/elsewhere";
   CHECK(plan_fingerprint(plan) == plan_fingerprint(moved));
@@ -143,6 +147,8 @@ TEST_CASE("fingerprints") {
         (*count)(other) += 1;
       else if (auto* maybe = std::get_if<std::optional<index_t>& (*)(Plan&)>(&field))
         (*maybe)(other) = 99;
+      else if (auto* limit = std::get_if<std::optional<double>& (*)(Plan&)>(&field))
+        (*limit)(other) = 0.5;
       else if (auto* seed = std::get_if<std::uint64_t& (*)(Plan&)>(&field))
         (*seed)(other) -= 1;
       else if (auto* number = std::get_if<double& (*)(Plan&)>(&field))

@@ -360,6 +360,32 @@ TEST_CASE("exactly one of steps and epochs") {
         "run.epochs = 10");
 }
 
+TEST_CASE("a target has a metric and the value on the side on which it is better") {
+  const auto target = [](const char* metric, std::optional<double> least,
+                         std::optional<double> most) {
+    return faults_of(
+        [=](Plan& p) { p.task.target = {.metric = metric, .at_least = least, .at_most = most}; });
+  };
+  CHECK(target("none", {}, {}) == "");
+  CHECK(target("accuracy", 0.6, {}) == "");
+  CHECK(target("loss", {}, 1.2) == "");
+  CHECK(target("none", 0.6, {}) ==
+        "task.target.metric: expected a metric for the value that it is to reach; found \"none\" "
+        "with at_least = 0.6");
+  CHECK(target("accuracy", {}, {}) ==
+        "task.target.at_least: expected task.target.at_least alone for the metric accuracy, such "
+        "as 0.6; found neither; nearest legal: task.target.at_least = 0.6");
+  CHECK(target("accuracy", {}, 0.6) ==
+        "task.target.at_least: expected task.target.at_least alone for the metric accuracy, such "
+        "as 0.6; found at_most = 0.6");
+  CHECK(target("loss", 0.5, 1.2) ==
+        "task.target.at_most: expected task.target.at_most alone for the metric loss, such as 1.2; "
+        "found at_least = 0.5 and at_most = 1.2");
+  CHECK(target("accuracy", 1.5, {}) ==
+        "task.target.at_least: expected a number in [0, 1]; found 1.5; nearest legal: "
+        "task.target.at_least = 1.0");
+}
+
 TEST_CASE("fast mode cuts by ranks, not by shards and lanes") {
   const auto fast = [](index_t tp, index_t dp) {
     return [=](Plan& p) {

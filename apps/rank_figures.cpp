@@ -1,0 +1,87 @@
+#include "apps/rank_figures.hpp"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+namespace weft {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// It travels as its bytes: one program on all ranks.
+static_assert(std::is_trivially_copyable_v<RankFigures>);
+
+RankFigures figures_of(Trainer& trainer, const TimeAccount& steps) {
+  Mesh& mesh = trainer.mesh();
+  const Arena& arena = trainer.context().arena;
+  RankFigures figures{};
+  figures.tp = mesh.rank("tp");
+  figures.dp = mesh.rank("dp");
+  figures.pp = mesh.rank("pp");
+  figures.parameters = static_cast<std::uint64_t>(trainer.parameters().held_elements());
+  figures.bytes_sent = trainer.bytes_sent();
+  figures.peak = arena.peak();
+  for (std::size_t i = 0; i < figures.peak_by_phase.size(); ++i) {
+    figures.peak_by_phase[i] = arena.peak_of(static_cast<Phase>(i));
+  }
+  figures.steps = steps;
+  return figures;
+}
+
+template <class Name, class Values>
+Json by_name(const Values& values) {
+  Json json;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    json[std::string(name_of(static_cast<Name>(i)))] = values[i];
+  }
+  return json;
+}
+
+double ms_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+
+Json time_json(const TimeAccount& account) {
+  std::array<double, num_activities> ms{};
+  for (std::size_t i = 0; i < ms.size(); ++i) ms[i] = ms_of(account.own_ns[i]);
+  Json json = by_name<Activity>(ms);
+  json["other"] = ms_of(account.other_ns());
+  return json;
+}
+
+}  // namespace
+
+std::vector<RankFigures> gather_figures(Communicator& world, Trainer& trainer,
+                                        const TimeAccount& steps) {
+  const RankFigures mine = figures_of(trainer, steps);
+  const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
+  std::vector<RankFigures> all;
+  for (const std::string& text : world.gather_strings("summary", 0, bytes)) {
+    require(text.size() == sizeof(RankFigures), ExitCode::failed,
+            "a rank sent " + std::to_string(text.size()) + " bytes of figures where " +
+                std::to_string(sizeof(RankFigures)) +
+                " are expected: start all ranks with the same program");
+    std::memcpy(&all.emplace_back(), text.data(), sizeof(RankFigures));
+  }
+  return all;
+}
+
+nlohmann::ordered_json ranks_json(const std::vector<RankFigures>& ranks) {
+  Json json = Json::array();
+  for (const RankFigures& rank : ranks) {
+    json.push_back({{"tp", rank.tp},
+                    {"dp", rank.dp},
+                    {"pp", rank.pp},
+                    {"parameters", rank.parameters},
+                    {"bytes_sent", rank.bytes_sent},
+                    {"peak_bytes", rank.peak.total},
+                    {"peak_phase", name_of(rank.peak.phase)},
+                    {"peak_bytes_by_kind", by_name<MemoryKind>(rank.peak.by_kind)},
+                    {"peak_bytes_by_phase", by_name<Phase>(rank.peak_by_phase)},
+                    {"steps_ms", ms_of(rank.steps.wall_ns)},
+                    {"ms", time_json(rank.steps)}});
+  }
+  return json;
+}
+
+}  // namespace weft
