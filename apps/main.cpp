@@ -137,7 +137,8 @@ int run_ckpt(const CLI::App& ckpt, const CkptOptions& options) {
   return ckpt_diff(options, std::cerr, std::cout);
 }
 
-int run_command(const CLI::App& app, const CommandLine& line, Session& session) {
+int run_command(const CLI::App& app, const CommandLine& line, Session& session,
+                const StopSignals* signals) {
   if (app.got_subcommand("layouts")) {
     LayoutsOptions options = line.layouts;
     options.inputs = line.inputs;
@@ -152,15 +153,18 @@ int run_command(const CLI::App& app, const CommandLine& line, Session& session) 
     throw AgreedError(
         ExitCode::usage,
         "--strict and --allow-plan-change say how to resume: give --resume auto, too");
-  return train(options, session, std::cerr, std::cout);
+  return train(options, session, *signals, std::cerr, std::cout);
 }
 
 // A command of many ranks.
 int run_on_ranks(const CLI::App& app, const CommandLine& line, int* argc, char*** argv) {
+  // Only training stops in order; first of all, as starting many ranks takes a while.
+  std::optional<StopSignals> signals;
+  if (app.got_subcommand("train")) signals.emplace();
   const std::unique_ptr<Session> session = make_session(argc, argv);
   const auto say = [](const std::string& text) { std::cerr << "weft: " << text << std::endl; };
   try {
-    return run_command(app, line, *session);
+    return run_command(app, line, *session, signals ? &*signals : nullptr);
   } catch (const AgreedError& error) {
     if (session->rank() == 0) say(error.what());
     return static_cast<int>(error.code());

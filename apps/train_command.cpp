@@ -15,6 +15,8 @@
 #include "apps/progress_line.hpp"
 #include "apps/run_checkpoints.hpp"
 #include "apps/step_statistics.hpp"
+#include "apps/stop_text.hpp"
+#include "apps/stop_vote.hpp"
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
 #include "io/plan_file.hpp"
@@ -39,8 +41,10 @@ struct RankFigures {
 
 class TrainJob {
  public:
-  TrainJob(const TrainOptions& options, Session& session, std::ostream& text, std::ostream& out)
+  TrainJob(const TrainOptions& options, Session& session, const StopSignals& signals,
+           std::ostream& text, std::ostream& out)
       : options_(options),
+        signals_(signals),
         text_(text),
         out_(out),
         session_(session),
@@ -68,6 +72,7 @@ class TrainJob {
 
  private:
   bool is_first() const { return session_.rank() == 0; }
+  bool is_stopped() const { return stopped_ != StopReason::none; }
 
   // Rank 0: nothing of a run that is there already is changed here.
   void open_run_folder() {
@@ -106,10 +111,15 @@ class TrainJob {
   void train(Trainer& trainer) {
     const Trace& trace = trainer.context().trace;
     const index_t last = trainer.num_steps() - 1;
-    for (index_t step = first_step_; step <= last; ++step) {
+    StopVote vote(trainer.mesh().world(), signals_,
+                  static_cast<double>(plan_.run.time_limit.seconds));
+    for (index_t step = first_step_; step <= last && !is_stopped(); ++step) {
+      vote.start(checkpoints_->longest_save_s());
       const std::int64_t begin_ns = trace.now_ns();
       const std::int64_t wait_ns = trace.own_ns(Activity::data_wait);
       const StepResult result = trainer.step();
+      const StopReason stop = vote.wait();
+      if (step < last) stopped_ = stop;
       const double step_ms = ms_since(begin_ns, trace);
       if (step == first_step_) first_step_ms_ = ms_since(0, trace);
       times_.add(step_ms, static_cast<double>(result.num_real));
@@ -135,7 +145,7 @@ class TrainJob {
   }
 
   void maybe_save(Trainer& trainer) {
-    if (!checkpoints_->is_due(trainer.steps_done())) return;
+    if (!checkpoints_->is_due(trainer.steps_done(), is_stopped())) return;
     // A checkpoint's steps are in the log wherever the checkpoint is.
     if (is_first()) log_->sync();
     const SaveResult saved = checkpoints_->save(trainer);
@@ -181,14 +191,39 @@ class TrainJob {
     const std::vector<std::string> all = start_.world().all_gather_strings("summary", bytes);
     if (is_first()) {
       const Json summary = summary_of(trainer, state, all);
+      if (is_stopped()) {
+        log_->add_event(
+            Json{{"stopped_at_step", trainer.steps_done()}, {"reason", name_of(stopped_)}}.dump());
+      }
       log_->write_summary(summary.dump(2));
-      say_summary(summary);
+      say_summary(trainer, summary);
       if (options_.json) out_ << summary.dump() << std::endl;
+    }
+    if (is_stopped()) {
+      const bool is_saved = checkpoints_->has_saved(trainer.steps_done());
+      return static_cast<int>(is_saved ? ExitCode::stopped : ExitCode::failed);
     }
     // The run is done, but its last state is nowhere: its user must know.
     if (!checkpoints_->last_save_failed()) return 0;
     if (is_first()) text_ << "weft: the last checkpoint could not be saved (see above)\n";
     return static_cast<int>(ExitCode::failed);
+  }
+
+  // How the run ended, in a line or a few.
+  std::string end_text(const Trainer& trainer) const {
+    if (is_stopped()) {
+      return stop_text(
+          {.reason = stopped_,
+           .step = trainer.steps_done(),
+           .num_steps = trainer.num_steps(),
+           .folder = run_folder_,
+           .checkpoint = checkpoints_->has_saved(trainer.steps_done()) ? checkpoints_->last_path()
+                                                                       : std::string(),
+           .saves_none = !checkpoints_->saves_any()},
+          options_.inputs);
+    }
+    return fmt::format("done: {} steps, final loss {:.4f}, validation accuracy {:.4f}\n",
+                       trainer.steps_done(), trainer.last_loss(), evaluation_.accuracy);
   }
 
   Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<std::string>& figures) {
@@ -221,6 +256,7 @@ class TrainJob {
         {"loss_hash", trainer.loss_hash().text()},
         {"plan_hash", plan_fingerprint(plan_)},
         {"steps", trainer.steps_done()},
+        {"stopped", is_stopped() ? Json(name_of(stopped_)) : Json()},
         {"resumed_from_step", first_step_},
         {"final_loss", trainer.last_loss()},
         {"step_ms", {{"median", times_.median_ms()}, {"p95", times_.p95_ms()}}},
@@ -230,7 +266,8 @@ class TrainJob {
         {"comm_bytes_per_step", sent / steps_here(trainer)},
         {"layout", layout_json(plan_)},
         {"metrics",
-         {{"validation_loss", evaluation_.loss}, {"validation_accuracy", evaluation_.accuracy}}},
+         {{"validation_loss", evaluated(evaluation_.loss)},
+          {"validation_accuracy", evaluated(evaluation_.accuracy)}}},
         {"ranks", by_rank},
         {"rank0",
          {{"peak_phase", name_of(own_peak.phase)}, {"peak_bytes_by_kind", kinds}, {"ms", account}}},
@@ -240,21 +277,23 @@ class TrainJob {
         {"fingerprint", trainer.fingerprint()}};
   }
 
+  // A stopped run may have none to tell of.
+  Json evaluated(double value) const { return evaluation_.samples > 0 ? Json(value) : Json(); }
+
   // Steps of this process, at least one.
   std::uint64_t steps_here(const Trainer& trainer) const {
     return static_cast<std::uint64_t>(std::max<index_t>(1, trainer.steps_done() - first_step_));
   }
 
-  void say_summary(const Json& summary) {
-    text_ << fmt::format(
-                 "done: {} steps, final loss {:.4f}, validation accuracy {:.4f}\n"
+  void say_summary(const Trainer& trainer, const Json& summary) {
+    text_ << end_text(trainer)
+          << fmt::format(
                  "  step {:.2f} ms median, {:.2f} ms P95, {:.0f} samples/s; peak {:.1f} MiB on the "
                  "largest rank\n"
                  "  parameters per rank {} to {}; {:.2f} MiB sent a step by all ranks\n"
                  "  state_hash {}\n  loss_hash  {}\n  {}\n",
-                 summary["steps"].get<index_t>(), summary["final_loss"].get<double>(),
-                 evaluation_.accuracy, times_.median_ms(), times_.p95_ms(),
-                 times_.samples_per_second(), summary["peak_bytes"].get<double>() / (1 << 20),
+                 times_.median_ms(), times_.p95_ms(), times_.samples_per_second(),
+                 summary["peak_bytes"].get<double>() / (1 << 20),
                  summary["parameters_per_rank"]["min"].get<index_t>(),
                  summary["parameters_per_rank"]["max"].get<index_t>(),
                  summary["comm_bytes_per_step"].get<double>() / (1 << 20),
@@ -264,6 +303,7 @@ class TrainJob {
   }
 
   TrainOptions options_;
+  const StopSignals& signals_;
   std::ostream& text_;
   std::ostream& out_;
   Session& session_;
@@ -276,6 +316,7 @@ class TrainJob {
   std::unique_ptr<Lease> lease_;
   std::unique_ptr<RunLog> log_;
   std::unique_ptr<RunCheckpoints> checkpoints_;
+  StopReason stopped_ = StopReason::none;
   index_t first_step_ = 0;  // steps done when this process began
   StepStatistics times_;
   Evaluation evaluation_;
@@ -285,8 +326,9 @@ class TrainJob {
 
 }  // namespace
 
-int train(const TrainOptions& options, Session& session, std::ostream& text, std::ostream& out) {
-  return TrainJob(options, session, text, out).run();
+int train(const TrainOptions& options, Session& session, const StopSignals& signals,
+          std::ostream& text, std::ostream& out) {
+  return TrainJob(options, session, signals, text, out).run();
 }
 
 }  // namespace weft
