@@ -53,7 +53,8 @@ std::vector<std::string> split(std::string_view text, IsSeparator&& is_separator
 std::string short_name(const PlanKey& key) { return key.name.substr(key.name.rfind('.') + 1); }
 
 bool is_grid_key(const PlanKey& key) {
-  return key.scope == KeyScope::layout && key.name != "comm.timeout_s";
+  return key.scope == KeyScope::layout && key.name != "comm.timeout_s" &&
+         key.name != "run.time_limit";
 }
 
 const PlanKey& key_named(const std::string& name) {

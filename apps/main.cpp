@@ -16,6 +16,7 @@
 #include "apps/bench_gemm_command.hpp"
 #include "apps/check_command.hpp"
 #include "apps/ckpt_command.hpp"
+#include "apps/data_check_command.hpp"
 #include "apps/data_command.hpp"
 #include "apps/eval_command.hpp"
 #include "apps/layouts_command.hpp"
@@ -166,7 +167,8 @@ int run_ckpt(const CLI::App& ckpt, const CkptOptions& options) {
   return ckpt_diff(options, std::cerr, std::cout);
 }
 
-int run_command(const CLI::App& app, const CommandLine& line, Session& session) {
+int run_command(const CLI::App& app, const CommandLine& line, Session& session,
+                const StopSignals* signals) {
   if (app.got_subcommand("layouts")) {
     LayoutsOptions options = line.layouts;
     options.inputs = line.inputs;
@@ -188,15 +190,18 @@ int run_command(const CLI::App& app, const CommandLine& line, Session& session) 
     throw AgreedError(
         ExitCode::usage,
         "--strict and --allow-plan-change say how to resume: give --resume auto, too");
-  return train(options, session, std::cerr, std::cout);
+  return train(options, session, *signals, std::cerr, std::cout);
 }
 
 // A command of many ranks.
 int run_on_ranks(const CLI::App& app, const CommandLine& line, int* argc, char*** argv) {
+  // Only training stops in order; first of all, as starting many ranks takes a while.
+  std::optional<StopSignals> signals;
+  if (app.got_subcommand("train")) signals.emplace();
   const std::unique_ptr<Session> session = make_session(argc, argv);
   const auto say = [](const std::string& text) { std::cerr << "weft: " << text << std::endl; };
   try {
-    return run_command(app, line, *session);
+    return run_command(app, line, *session, signals ? &*signals : nullptr);
   } catch (const AgreedError& error) {
     if (session->rank() == 0) say(error.what());
     return static_cast<int>(error.code());
@@ -241,6 +246,11 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
     options.json = line.json;
     return data_make(options, std::cerr, std::cout);
   }
+  if (data->got_subcommand("check")) {
+    std::optional<TaskPlan> task;
+    if (!line.inputs.plan_path.empty()) task = load_plan(line.inputs.plan_path).task;
+    return data_check(line.info_folder, task, line.json, std::cerr, std::cout);
+  }
   return data_info(line.info_folder, line.json, std::cerr, std::cout);
 }
 
@@ -271,7 +281,7 @@ int main(int argc, char** argv) {
   add_plan_arguments(
       *bench->add_subcommand("gemm", "a plan's matrix products, whole and in pieces"), line);
 
-  CLI::App* data = app.add_subcommand("data", "make or describe data sets");
+  CLI::App* data = app.add_subcommand("data", "make, describe or check data sets");
   data->require_subcommand(1);
   CLI::App* make = data->add_subcommand("make", "write a synthetic set in the official format");
   make->add_option("SET", line.make.dataset, "cifar10")
@@ -283,10 +293,20 @@ int main(int argc, char** argv) {
   make->add_option("--seed", line.make.seed, "another seed gives other images")
       ->capture_default_str();
   make->add_flag("--json", line.json, "one JSON object on the last line of standard output");
-  CLI::App* info = data->add_subcommand("info", "what a folder holds");
-  info->add_option("FOLDER", line.info_folder, "the folder, or one that has a subfolder cifar10")
-      ->required();
-  info->add_flag("--json", line.json, "one JSON object on the last line of standard output");
+  const auto add_reader = [&](const char* name, const char* what) {
+    CLI::App* command = data->add_subcommand(name, what);
+    command
+        ->add_option("FOLDER", line.info_folder, "the folder, or one that has a subfolder cifar10")
+        ->required();
+    command->add_flag("--json", line.json, "one JSON object on the last line of standard output");
+    return command;
+  };
+  add_reader("info", "what a folder holds");
+  add_reader("check",
+             "classes of each split, damaged rows (exit code 5), equal images, images that two "
+             "splits share (exit code 1)")
+      ->add_option("--plan", line.inputs.plan_path,
+                   "the plan whose split is meant (default: a plan's default)");
 
   try {
     app.parse(argc, argv);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -70,11 +71,16 @@ index_t RunCheckpoints::restore(Trainer& trainer, const ResumeOptions& options) 
   return steps_saved_;
 }
 
-bool RunCheckpoints::is_due(index_t steps_done) const {
-  return saves(plan_) && steps_done != steps_saved_ && plan_.is_checkpoint_due(steps_done);
+bool RunCheckpoints::saves_any() const { return saves(plan_); }
+
+bool RunCheckpoints::is_due(index_t steps_done, bool is_stop) const {
+  return saves(plan_) && steps_done != steps_saved_ &&
+         (is_stop || plan_.is_checkpoint_due(steps_done));
 }
 
 SaveResult RunCheckpoints::save(Trainer& trainer) {
+  const Trace& trace = trainer.context().trace;
+  const std::int64_t begin_ns = trace.now_ns();
   const Trace::Span span(&trainer.context().trace, Activity::checkpoint, "checkpoint.save");
   identify(trainer);
   if (!writer_) {
@@ -90,7 +96,12 @@ SaveResult RunCheckpoints::save(Trainer& trainer) {
       writer_->save(trainer.state(), trainer.share_to_write(), trainer.progress());
   last_save_failed_ = !saved.is_saved;
   (saved.is_saved ? num_saved_ : num_failed_) += 1;
-  if (saved.is_saved) steps_saved_ = trainer.steps_done();
+  if (saved.is_saved) {
+    steps_saved_ = trainer.steps_done();
+    last_path_ = saved.path;
+  }
+  longest_save_s_ =
+      std::max(longest_save_s_, static_cast<double>(trace.now_ns() - begin_ns) * 1e-9);
   write_s_ += saved.write_s;
   verify_s_ += saved.verify_s;
   num_bytes_ = saved.num_bytes;

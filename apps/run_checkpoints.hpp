@@ -35,11 +35,18 @@ class RunCheckpoints {
   // Collective. Returns the steps done.
   index_t restore(Trainer& trainer, const ResumeOptions& options);
 
-  // Whether one is to be saved after so many steps. The same on all ranks.
-  bool is_due(index_t steps_done) const;
+  // Whether this plan and build save any.
+  bool saves_any() const;
+  // Whether one is to be saved after so many steps; `is_stop`: the process ends after them. The
+  // same on all ranks.
+  bool is_due(index_t steps_done, bool is_stop = false) const;
   // Collective. A fault is in the result, and remembered.
   SaveResult save(Trainer& trainer);
   bool last_save_failed() const { return last_save_failed_; }
+  // Whether the newest one is of so many steps, and where it lies if this process saved it.
+  bool has_saved(index_t steps_done) const { return steps_done == steps_saved_; }
+  const std::string& last_path() const { return last_path_; }
+  double longest_save_s() const { return longest_save_s_; }
 
   std::string describe(const SaveResult& saved) const;
   nlohmann::ordered_json json() const;
@@ -59,6 +66,8 @@ class RunCheckpoints {
   bool last_save_failed_ = false;
   index_t num_saved_ = 0;
   index_t num_failed_ = 0;
+  std::string last_path_;  // of the last one saved
+  double longest_save_s_ = 0.0;
   double write_s_ = 0.0;
   double verify_s_ = 0.0;
   std::uint64_t num_bytes_ = 0;  // of the last one

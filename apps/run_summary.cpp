@@ -35,10 +35,12 @@ std::string steps_text(const Json& summary) {
 }  // namespace
 
 void print_summary(const Json& summary, const std::string& path, std::ostream& text) {
-  text << fmt::format("done: {} steps, final loss {:.4f}, validation accuracy {}, macro F1 {}\n",
-                      summary.at("steps").get<long>(), number(summary, "final_loss"),
-                      metric_text(summary, "validation_accuracy"),
-                      metric_text(summary, "validation_macro_f1"));
+  if (summary.at("stopped").is_null()) {
+    text << fmt::format("done: {} steps, final loss {:.4f}, validation accuracy {}, macro F1 {}\n",
+                        summary.at("steps").get<long>(), number(summary, "final_loss"),
+                        metric_text(summary, "validation_accuracy"),
+                        metric_text(summary, "validation_macro_f1"));
+  }
   const std::string target = target_text(summary.at("target"));
   if (!target.empty()) text << "  " << target << "\n";
   text

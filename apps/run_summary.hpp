@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// `path`: of summary.json, the last line.
+// `path`: of summary.json, the last line. Why a run was stopped is not in it (stop_text).
 void print_summary(const nlohmann::ordered_json& summary, const std::string& path,
                    std::ostream& text);
 

@@ -19,6 +19,8 @@
 #include "apps/run_history.hpp"
 #include "apps/run_summary.hpp"
 #include "apps/step_statistics.hpp"
+#include "apps/stop_text.hpp"
+#include "apps/stop_vote.hpp"
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
 #include "io/plan_file.hpp"
@@ -35,8 +37,10 @@ double ms_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
 class TrainJob {
  public:
-  TrainJob(const TrainOptions& options, Session& session, std::ostream& text, std::ostream& out)
+  TrainJob(const TrainOptions& options, Session& session, const StopSignals& signals,
+           std::ostream& text, std::ostream& out)
       : options_(options),
+        signals_(signals),
         text_(text),
         out_(out),
         session_(session),
@@ -64,6 +68,7 @@ class TrainJob {
 
  private:
   bool is_first() const { return session_.rank() == 0; }
+  bool is_stopped() const { return stopped_ != StopReason::none; }
 
   // Rank 0: nothing of a run that is there already is changed here.
   void open_run_folder() {
@@ -108,10 +113,15 @@ class TrainJob {
     history_.begin();
     if (options_.trace)
       run_trace_.emplace(*options_.trace, trainer.context().trace, last + 1 - first_step_);
-    for (index_t step = first_step_; step <= last; ++step) {
+    StopVote vote(trainer.mesh().world(), signals_,
+                  static_cast<double>(plan_.run.time_limit.seconds));
+    for (index_t step = first_step_; step <= last && !is_stopped(); ++step) {
       if (run_trace_) run_trace_->before_step(step - first_step_);
       const TimeAccount begin = TimeAccount::at(trace);
+      vote.start(checkpoints_->longest_save_s());
       const StepResult result = trainer.step();
+      const StopReason stop = vote.wait();
+      if (step < last) stopped_ = stop;
       const TimeAccount spent = TimeAccount::at(trace) - begin;
       const double step_ms = ms_of(spent.wall_ns);
       if (step == first_step_) first_step_done_ms_ = ms_of(trace.now_ns());
@@ -142,7 +152,7 @@ class TrainJob {
   }
 
   void maybe_save(Trainer& trainer) {
-    if (!checkpoints_->is_due(trainer.steps_done())) return;
+    if (!checkpoints_->is_due(trainer.steps_done(), is_stopped())) return;
     const RunClock::Inside part(clock_, RunPart::checkpoint);
     // A checkpoint's steps are in the log wherever the checkpoint is.
     if (is_first()) log_->sync();
@@ -195,14 +205,22 @@ class TrainJob {
     if (is_first()) {
       clock_.enter(RunPart::finish);
       const Json summary = summary_of(trainer, state, ranks);
+      if (is_stopped()) {
+        log_->add_event(
+            Json{{"stopped_at_step", trainer.steps_done()}, {"reason", name_of(stopped_)}}.dump());
+        text_ << stop_text_of(trainer);
+      }
       log_->write_summary(summary.dump(2));
       print_summary(summary, log_->folder() + "/summary.json", text_);
+      if (!trace_fault.empty())
+        text_ << "weft: the trace could not be written: " << trace_fault << std::endl;
       if (options_.json) out_ << summary.dump() << std::endl;
     }
-    if (!trace_fault.empty()) {
-      text_ << "weft: the trace could not be written: " << trace_fault << std::endl;
-      return static_cast<int>(ExitCode::failed);
+    if (is_stopped()) {
+      const bool is_saved = checkpoints_->has_saved(trainer.steps_done());
+      return static_cast<int>(is_saved ? ExitCode::stopped : ExitCode::failed);
     }
+    if (!trace_fault.empty()) return static_cast<int>(ExitCode::failed);
     // The run is done, but its last state is nowhere: its user must know.
     if (!checkpoints_->last_save_failed()) return 0;
     if (is_first()) text_ << "weft: the last checkpoint could not be saved (see above)\n";
@@ -219,6 +237,18 @@ class TrainJob {
     return fault;
   }
 
+  std::string stop_text_of(const Trainer& trainer) const {
+    return stop_text(
+        {.reason = stopped_,
+         .step = trainer.steps_done(),
+         .num_steps = trainer.num_steps(),
+         .folder = run_folder_,
+         .checkpoint = checkpoints_->has_saved(trainer.steps_done()) ? checkpoints_->last_path()
+                                                                     : std::string(),
+         .saves_none = !checkpoints_->saves_any()},
+        options_.inputs);
+  }
+
   Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<RankFigures>& ranks) {
     std::uint64_t peak = 0, fewest = ~std::uint64_t{0}, most = 0, sent = 0;
     for (const RankFigures& rank : ranks) {
@@ -227,41 +257,42 @@ class TrainJob {
       most = std::max(most, rank.parameters);
       sent += rank.bytes_sent;
     }
-    return Json{
-        {"plan", plan_.name},
-        {"state_hash", state.text()},
-        {"loss_hash", trainer.loss_hash().text()},
-        {"plan_hash", plan_fingerprint(plan_)},
-        {"steps", trainer.steps_done()},
-        {"resumed_from_step", first_step_},
-        {"final_loss", trainer.last_loss()},
-        {"step_ms",
-         {{"median", times_.median_ms()},
-          {"p95", times_.p95_ms()},
-          {"warm_up_steps", times_.warm_up_steps()},
-          {"measured_steps", times_.measured_steps()}}},
-        {"samples_per_s", times_.samples_per_second()},
-        {"peak_bytes", peak},
-        {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
-        {"comm_bytes_per_step", sent / steps_here(trainer)},
-        {"layout", layout_json(plan_)},
-        {"metrics", validation_metrics()},
-        {"test_split_uses", count_test_uses(run_folder_)},
-        {"target", history_.target_json(plan_.task.target)},
-        {"all_parts", history_.stamp()},
-        {"ranks", ranks_json(ranks)},
-        {"total_s", clock_.total_s()},
-        {"start_s", clock_.seconds(RunPart::start)},
-        {"training_s", clock_.seconds(RunPart::training)},
-        {"evaluation_s", clock_.seconds(RunPart::evaluation)},
-        {"checkpoint_s", clock_.seconds(RunPart::checkpoint)},
-        {"finish_s", clock_.seconds(RunPart::finish)},
-        {"first_step_done_ms", first_step_done_ms_},
-        {"checkpoints", checkpoints_->json()},
-        {"fingerprint", trainer.fingerprint()}};
+    return Json{{"plan", plan_.name},
+                {"state_hash", state.text()},
+                {"loss_hash", trainer.loss_hash().text()},
+                {"plan_hash", plan_fingerprint(plan_)},
+                {"steps", trainer.steps_done()},
+                {"stopped", is_stopped() ? Json(name_of(stopped_)) : Json()},
+                {"resumed_from_step", first_step_},
+                {"final_loss", trainer.last_loss()},
+                {"step_ms",
+                 {{"median", times_.median_ms()},
+                  {"p95", times_.p95_ms()},
+                  {"warm_up_steps", times_.warm_up_steps()},
+                  {"measured_steps", times_.measured_steps()}}},
+                {"samples_per_s", times_.samples_per_second()},
+                {"peak_bytes", peak},
+                {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
+                {"comm_bytes_per_step", sent / steps_here(trainer)},
+                {"layout", layout_json(plan_)},
+                {"metrics", validation_metrics()},
+                {"test_split_uses", count_test_uses(run_folder_)},
+                {"target", history_.target_json(plan_.task.target)},
+                {"all_parts", history_.stamp()},
+                {"ranks", ranks_json(ranks)},
+                {"total_s", clock_.total_s()},
+                {"start_s", clock_.seconds(RunPart::start)},
+                {"training_s", clock_.seconds(RunPart::training)},
+                {"evaluation_s", clock_.seconds(RunPart::evaluation)},
+                {"checkpoint_s", clock_.seconds(RunPart::checkpoint)},
+                {"finish_s", clock_.seconds(RunPart::finish)},
+                {"first_step_done_ms", first_step_done_ms_},
+                {"checkpoints", checkpoints_->json()},
+                {"fingerprint", trainer.fingerprint()}};
   }
 
-  // Of the last evaluation: "validation_loss", "validation_macro_f1", ...
+  // Of the last evaluation: "validation_loss", "validation_macro_f1", ... A stopped run may have
+  // none to tell of.
   Json validation_metrics() const {
     Json json = Json::object();
     for (const auto& [name, value] : metrics_.items()) json["validation_" + name] = value;
@@ -275,6 +306,7 @@ class TrainJob {
 
   RunClock clock_;  // first: it runs from here on
   TrainOptions options_;
+  const StopSignals& signals_;
   std::ostream& text_;
   std::ostream& out_;
   Session& session_;
@@ -287,6 +319,7 @@ class TrainJob {
   std::unique_ptr<Lease> lease_;
   std::unique_ptr<RunLog> log_;
   std::unique_ptr<RunCheckpoints> checkpoints_;
+  StopReason stopped_ = StopReason::none;
   index_t first_step_ = 0;  // steps done when this process began
   StepStatistics times_;
   Evaluation evaluation_;
@@ -299,8 +332,9 @@ class TrainJob {
 
 }  // namespace
 
-int train(const TrainOptions& options, Session& session, std::ostream& text, std::ostream& out) {
-  return TrainJob(options, session, text, out).run();
+int train(const TrainOptions& options, Session& session, const StopSignals& signals,
+          std::ostream& text, std::ostream& out) {
+  return TrainJob(options, session, signals, text, out).run();
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include "apps/resume.hpp"
 #include "apps/run_start.hpp"
 #include "apps/run_trace.hpp"
+#include "apps/stop_signals.hpp"
 #include "parallel/comm/session.hpp"
 
 namespace weft {
@@ -21,8 +22,11 @@ struct TrainOptions {
   bool json = false;
 };
 
-// Collective over the run. Rank 0 writes text for people to `text` and, with `json`, the summary as
-// one line to `out`. Throws AgreedError where all ranks know of the fault, else Error.
-int train(const TrainOptions& options, Session& session, std::ostream& text, std::ostream& out);
+// Collective over the run, which ends early where `signals` or the plan's time limit ask for it:
+// saved, with exit code 3 on all ranks; nothing saved: 1. Rank 0 writes text for people to `text`
+// and, with `json`, the summary as one line to `out`. Throws AgreedError where all ranks know of
+// the fault, else Error.
+int train(const TrainOptions& options, Session& session, const StopSignals& signals,
+          std::ostream& text, std::ostream& out);
 
 }  // namespace weft

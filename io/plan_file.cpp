@@ -214,7 +214,8 @@ void PlanReader::apply_override(const std::string& setting) {
   forget(name);
   // The two ways to give a run's length are one choice: an override of it replaces the file's.
   const std::string other = name == "run.steps" ? "run.epochs" : "run.steps";
-  if (name.starts_with("run.") && entries_.contains(other) &&
+  const bool is_length = name == "run.steps" || name == "run.epochs";
+  if (is_length && entries_.contains(other) &&
       entries_[other].place.line < place.line) {
     forget(other);
   }

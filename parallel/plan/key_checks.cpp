@@ -58,6 +58,8 @@ std::string expected_text(const PlanKey& key) {
   if (const auto* range = std::get_if<NumberRange>(&key.legal)) {
     return pair ? fmt::format("[a, b], each {}", range_text(*range)) : range_text(*range);
   }
+  if (std::holds_alternative<FieldOf<TimeSpan>>(key.field))
+    return "a time of d, h, m and s, or seconds (at most 366d; 0: none)";
   return std::holds_alternative<FieldOf<bool>>(key.field) ? "true or false" : "a string";
 }
 

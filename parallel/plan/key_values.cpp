@@ -75,6 +75,15 @@ bool assign_pair(const KeyValue& value, double& first, double& second) {
   return true;
 }
 
+bool assign_time(const KeyValue& value, TimeSpan& target) {
+  std::optional<TimeSpan> span;
+  if (const auto* text = std::get_if<std::string>(&value)) span = parse_time_span(*text);
+  const auto* seconds = std::get_if<index_t>(&value);
+  if (seconds != nullptr && *seconds >= 0 && *seconds <= longest_time_span_s) span = {*seconds};
+  if (span) target = *span;
+  return span.has_value();
+}
+
 bool assign_list(const KeyValue& value, std::vector<index_t>& target) {
   const auto* word = std::get_if<std::string>(&value);
   const auto* list = std::get_if<std::vector<index_t>>(&value);
@@ -102,7 +111,8 @@ bool assign(const PlanKey& key, Plan& plan, const KeyValue& value) {
           [&](NumberPair f) { return assign_pair(value, f.first(plan), f.second(plan)); },
           [&](FieldOf<std::vector<index_t>> f) { return assign_list(value, f(plan)); },
           [&](FieldOf<NumericsMode> f) { return assign_word(key, value, f(plan)); },
-          [&](FieldOf<LastBatch> f) { return assign_word(key, value, f(plan)); }},
+          [&](FieldOf<LastBatch> f) { return assign_word(key, value, f(plan)); },
+          [&](FieldOf<TimeSpan> f) { return assign_time(value, f(plan)); }},
       key.field);
 }
 
@@ -158,7 +168,10 @@ std::string value_text(const PlanKey& key, const Plan& const_plan) {
                  },
                  [&](FieldOf<std::vector<index_t>> f) { return list_text(f(plan)); },
                  [&](FieldOf<NumericsMode> f) { return word(f(plan)); },
-                 [&](FieldOf<LastBatch> f) { return word(f(plan)); }},
+                 [&](FieldOf<LastBatch> f) { return word(f(plan)); },
+                 [&](FieldOf<TimeSpan> f) {
+                   return f(plan).seconds > 0 ? toml_string(text_of(f(plan))) : std::string();
+                 }},
       key.field);
 }
 

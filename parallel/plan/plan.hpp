@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/range.hpp"
+#include "parallel/plan/time_span.hpp"
 
 namespace weft {
 
@@ -89,6 +90,9 @@ struct OptimizerPlan {
 struct RunPlan {
   std::optional<index_t> steps;  // one of the two
   std::optional<index_t> epochs;
+  // Of one process, from its start; 0: none. Then it saves and ends, to be started again. The
+  // result does not depend on it.
+  TimeSpan time_limit = {};
   friend bool operator==(const RunPlan&, const RunPlan&) = default;
 };
 

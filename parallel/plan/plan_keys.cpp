@@ -188,6 +188,10 @@ void add_run(Keys& keys) {
                   .field = &field_at<&Plan::run, &RunPlan::epochs>,
                   .legal = counts,
                   .example = "10"});
+  keys.push_back({.name = "run.time_limit",
+                  .field = &field_at<&Plan::run, &RunPlan::time_limit>,
+                  .example = "\"3h55m\"",
+                  .scope = KeyScope::layout});
   keys.push_back({.name = "eval.every_epochs",
                   .field = &field_at<&Plan::eval, &EvalPlan::every_epochs>,
                   .legal = IntegerRange{0, count_limit},

@@ -25,7 +25,7 @@ using PlanField =
     std::variant<std::string& (*)(Plan&), bool& (*)(Plan&), index_t& (*)(Plan&),
                  std::optional<index_t>& (*)(Plan&), std::uint64_t& (*)(Plan&), double& (*)(Plan&),
                  std::optional<double>& (*)(Plan&), NumberPair, std::vector<index_t>& (*)(Plan&),
-                 NumericsMode& (*)(Plan&), LastBatch& (*)(Plan&)>;
+                 NumericsMode& (*)(Plan&), LastBatch& (*)(Plan&), TimeSpan& (*)(Plan&)>;
 
 // How an empty list of integers is written: cut by the range rule.
 inline constexpr std::string_view even_word = "even";

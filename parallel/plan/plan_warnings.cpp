@@ -162,6 +162,14 @@ void warn_of_warmup(const Plan& plan, Warnings& found) {
                                           warmup, plan.num_steps())});
 }
 
+void warn_of_lost_stop(const Plan& plan, Warnings& found) {
+  if (plan.run.time_limit.seconds == 0) return;
+  if (plan.checkpoint.every_steps > 0 || plan.checkpoint.at_end) return;
+  found.push_back({.key = "run.time_limit",
+                   .message = "the plan saves no checkpoints, so a run that is stopped there is "
+                              "lost; set checkpoint.every_steps or checkpoint.at_end = true"});
+}
+
 }  // namespace
 
 std::vector<PlanFault> warnings(const Plan& plan) {
@@ -184,6 +192,7 @@ std::vector<PlanFault> warnings(const Plan& plan) {
   warn_of_bubble(plan, found);
   warn_of_uneven_rows(plan, found);
   warn_of_warmup(plan, found);
+  warn_of_lost_stop(plan, found);
   return found;
 }
 

@@ -22,7 +22,7 @@
 
 namespace {
 
-enum class Deed { none, kill_before, kill_half, kill_after, fail, cut_short };
+enum class Deed { none, ask_to_stop, kill_before, kill_half, kill_after, fail, cut_short };
 
 std::string variable(const char* name, const char* otherwise = "") {
   const char* value = std::getenv(name);
@@ -69,7 +69,8 @@ struct Orders {
     } known[] = {{"record", Deed::none, 0},         {"kill-before", Deed::kill_before, 0},
                  {"kill-half", Deed::kill_half, 0}, {"kill-after", Deed::kill_after, 0},
                  {"short", Deed::cut_short, 0},     {"enospc", Deed::fail, ENOSPC},
-                 {"edquot", Deed::fail, EDQUOT},    {"eio", Deed::fail, EIO}};
+                 {"edquot", Deed::fail, EDQUOT},    {"eio", Deed::fail, EIO},
+                 {"term", Deed::ask_to_stop, 0}};
     for (const auto& one : known) {
       if (word != one.word) continue;
       deed = one.deed;
@@ -146,6 +147,9 @@ auto carry_out(const Operation& operation, Act act, Refuse refuse) -> decltype(a
   const std::size_t half = operation.fd >= 0 ? half_of(operation.fd, operation.bytes) : 0;
   const bool is_full = orders().error == ENOSPC || orders().error == EDQUOT;
   switch (orders().is_now(index) ? orders().deed : Deed::none) {
+    case Deed::ask_to_stop:
+      syscall(SYS_kill, getpid(), SIGTERM);
+      break;
     case Deed::kill_before:
       tell("killed-before");
       die();

@@ -32,14 +32,18 @@ std::string read_file(const fs::path& path) {
 }  // namespace
 
 Job::Job(int num_ranks, const std::string& program, const std::string& arguments, std::string mark,
-         const std::string& before)
+         const std::string& before, Launcher launcher)
     : program_(program), mark_(std::move(mark)), output_(mark_ + ".out") {
-  // The shell in between tells the exit code, which mpirun keeps to itself.
-  const std::string rank = "'" + before + "\"" + program +
-                           "\" \"$@\"; echo \"rank $OMPI_COMM_WORLD_RANK exits with $?\" >&2'";
-  const std::string command = "WEFT_MPIRUN_OPTIONS=--enable-recovery exec " WEFT_LAUNCHER " " +
-                              std::to_string(num_ranks) + " sh -c " + rank + " sh " + arguments +
-                              " >" + output_ + " 2>&1";
+  const bool recovers = launcher == Launcher::leaves_survivors;
+  // The shell in between tells the exit code, which such an mpirun keeps to itself.
+  const std::string rank =
+      recovers ? "sh -c '" + before + "\"" + program +
+                     "\" \"$@\"; echo \"rank $OMPI_COMM_WORLD_RANK exits with $?\" >&2' sh"
+               : before + program;
+  const std::string command =
+      std::string(recovers ? "WEFT_MPIRUN_OPTIONS=--enable-recovery " : "") +
+      "exec " WEFT_LAUNCHER " " + std::to_string(num_ranks) + " " + rank + " " + arguments + " >" +
+      output_ + " 2>&1";
   launcher_ = fork();
   if (launcher_ == 0) {
     execl("/bin/bash", "bash", "-c", command.c_str(), static_cast<char*>(nullptr));
@@ -68,8 +72,15 @@ void Job::find_ranks(int num_ranks) {
   if (found < num_ranks) FAIL("found " << found << " of " << num_ranks << " ranks; " << output());
 }
 
-bool Job::kill_rank(int rank) {
-  return syscall(SYS_pidfd_send_signal, ranks_.at(rank).handle, SIGKILL, nullptr, 0) == 0;
+bool Job::signal_rank(int rank, int number) {
+  return syscall(SYS_pidfd_send_signal, ranks_.at(rank).handle, number, nullptr, 0) == 0;
+}
+
+bool Job::kill_rank(int rank) { return signal_rank(rank, SIGKILL); }
+
+// It is this process' child, so its number means nobody else until it was waited for.
+void Job::signal_launcher(int number) {
+  if (launcher_ > 0) kill(launcher_, number);
 }
 
 bool Job::ended_within(int rank, Clock::duration time) const {
@@ -81,7 +92,9 @@ bool Job::ended_within(int rank, Clock::duration time) const {
 bool Job::launcher_ended_within(Clock::duration time) {
   if (launcher_ < 0) return true;
   for (const auto begin = Clock::now(); Clock::now() - begin < time;) {
-    if (waitpid(launcher_, nullptr, WNOHANG) == launcher_) {
+    int status = 0;
+    if (waitpid(launcher_, &status, WNOHANG) == launcher_) {
+      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       launcher_ = -1;
       return true;
     }

@@ -18,8 +18,10 @@ class Job {
 
   // `mark` appears in the ranks' arguments and in no other process'. `before`: shell words that
   // the program follows. What the ranks print goes to `mark`.out.
+  // `as_it_is`: the launcher deals with ranks as it does for users, and its exit code counts.
+  enum class Launcher { leaves_survivors, as_it_is };
   Job(int num_ranks, const std::string& program, const std::string& arguments, std::string mark,
-      const std::string& before = {});
+      const std::string& before = {}, Launcher launcher = Launcher::leaves_survivors);
   ~Job();  // kills what still runs
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -30,9 +32,13 @@ class Job {
   // launcher's end.
   int find_ranks_within(int num_ranks, Clock::duration time);
 
-  bool kill_rank(int rank);  // one that was found; false: it had ended
+  bool signal_rank(int rank, int number);  // one that was found; false: it had ended
+  bool kill_rank(int rank);                // the same with SIGKILL
+  void signal_launcher(int number);        // nothing where it has ended
   bool ended_within(int rank, Clock::duration time) const;
   bool launcher_ended_within(Clock::duration time);
+  // Once it has ended; 128 + N after signal N.
+  int launcher_exit_code() const { return exit_code_; }
 
   int pid(int rank) const { return ranks_.at(rank).pid; }
   std::string output() const;
@@ -47,6 +53,7 @@ class Job {
 
   std::string program_, mark_, output_;
   pid_t launcher_ = -1;
+  int exit_code_ = -1;
   std::map<int, Rank> ranks_;
 };
 

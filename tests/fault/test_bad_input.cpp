@@ -91,6 +91,11 @@ TEST_CASE("a label that is no class, met while training") {
   CHECK(result.exit_code == 5);
   CHECK(result.text.find("99") != std::string::npos);
   CHECK(result.seconds < 20.0);
+  // Found before, too, and not one by one.
+  CHECK(weft::test::run_weft("data check " + data()).exit_code == 0);
+  const ProcessResult check = weft::test::run_weft("data check --json " + folder);
+  CHECK(check.exit_code == 5);
+  CHECK(check.json().at("damaged_rows").size() == 1000);
 }
 
 TEST_CASE("a misspelt key, and two faults at once") {

@@ -323,6 +323,31 @@ TEST_CASE("--set of one way to give the length replaces the other one in the fil
         std::string::npos);
 }
 
+TEST_CASE("a time limit is a text or whole seconds, beside any length") {
+  const auto limit = [](const std::string& value) {
+    const Plan plan = read(small_plan, {"run.time_limit=" + value});
+    CHECK(plan.run.steps == 20);  // no override of the run's length
+    return plan.run.time_limit.seconds;
+  };
+  CHECK(limit("3h55m") == 14100);
+  CHECK(limit("\"2s\"") == 2);
+  CHECK(limit("7200") == 7200);
+  CHECK(limit("0") == 0);
+  CHECK(to_toml(read(small_plan)).find("time_limit") == std::string::npos);
+  const std::string expected =
+      "run.time_limit: expected a time of d, h, m and s, or seconds (at most 366d; 0: none), such "
+      "as \"3h55m\"; found ";
+  for (const auto& [value, found] :
+       {std::pair<std::string, std::string>{"3x", "the string \"3x\""},
+        {"-1", "the integer -1"},
+        {"31622401", "the integer 31622401"},
+        {"1.5", "the number 1.5"},
+        {"true", "true"}}) {
+    CHECK(message_of(small_plan, {"run.time_limit=" + value}) ==
+          "--set run.time_limit=" + value + ": " + expected + found);
+  }
+}
+
 TEST_CASE("--set with faults") {
   CHECK(message_of(small_plan, {"layout.tp"}) ==
         "--set layout.tp: expected KEY=VALUE, such as --set layout.tp=2");

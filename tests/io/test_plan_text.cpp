@@ -56,6 +56,7 @@ Plan unusual_plan(bool adamw) {
   }
   plan.optimizer.schedule = {"cosine", 7, 1.0 / 7};
   plan.run.epochs = 11;
+  plan.run.time_limit = {14099};
   plan.eval.every_epochs = 0;
   plan.layout = {.tp = 2,
                  .dp = 3,
@@ -130,6 +131,7 @@ TEST_CASE("fingerprints") {
   moved.task.target = {.metric = "accuracy", .at_least = 0.5, .at_most = {}};
   moved.name = "other";
   moved.task.path = "/elsewhere";
+  moved.run.time_limit = {60};
   CHECK(plan_fingerprint(plan) == plan_fingerprint(moved));
   CHECK(plan_fingerprint(plan, FingerprintOf::all) != plan_fingerprint(moved, FingerprintOf::all));
 
@@ -159,6 +161,8 @@ TEST_CASE("fingerprints") {
         (*list)(other).back() += 1;
       else if (auto* mode = std::get_if<NumericsMode& (*)(Plan&)>(&field))
         (*mode)(other) = NumericsMode::exact;
+      else if (auto* time = std::get_if<TimeSpan& (*)(Plan&)>(&field))
+        (*time)(other).seconds += 1;
       else if (auto* last = std::get_if<LastBatch& (*)(Plan&)>(&field))
         (*last)(other) = LastBatch::drop;
       INFO(key.name);
@@ -191,6 +195,7 @@ TEST_CASE("differences between two plans") {
   moved.task.path = "/elsewhere";
   moved.layout.tp = 4;
   moved.comm.timeout_s = 5;
+  moved.run.time_limit = {60};
   moved.checkpoint = {.every_steps = 5, .keep = 9, .at_end = false, .read_back = false};
   CHECK(differences(plan, moved) == "");
   // Written as text, as a checkpoint holds it, and with other bits of a number.

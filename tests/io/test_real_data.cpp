@@ -8,6 +8,7 @@
 
 #include "io/augment.hpp"
 #include "io/cifar10.hpp"
+#include "io/cifar10_check.hpp"
 #include "io/cifar10_summary.hpp"
 #include "io/split.hpp"
 
@@ -84,4 +85,18 @@ TEST_CASE("all classes are in both parts of the split", "[real_data]") {
   for (index_t i : split.validation) ++count[data->image(Cifar10::Part::training, i).label];
   // 500 +- 21; a bound of five of these.
   for (int n : count) CHECK(std::abs(n - 500) < 105);
+}
+
+TEST_CASE("the official set has no damaged row and no two equal images", "[real_data]") {
+  const auto data = official();
+  if (!data) return;
+  const Cifar10Check found = check(*data, make_split(50000, 45000, 5000, 7));
+  CHECK(found.damaged.empty());
+  CHECK(found.equal.empty());
+  // 6000 of each class: 5000 to train and validate, 1000 to test.
+  for (std::size_t c = 0; c < 10; ++c) {
+    CHECK(found.class_counts[0][c] + found.class_counts[1][c] == 5000);
+    CHECK(found.class_counts[2][c] == 1000);
+    CHECK(found.class_counts[3][c] == 0);
+  }
 }

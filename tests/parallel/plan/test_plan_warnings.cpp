@@ -105,6 +105,21 @@ TEST_CASE("rows that do not divide, with sequence parallel") {
         }) == "");
 }
 
+TEST_CASE("a time limit without checkpoints") {
+  const auto limited = [](index_t every_steps, bool at_end) {
+    return [=](Plan& p) {
+      p.run.time_limit = {60};
+      p.checkpoint.every_steps = every_steps;
+      p.checkpoint.at_end = at_end;
+    };
+  };
+  CHECK(warnings_of(limited(0, true)) == "");
+  CHECK(warnings_of(limited(2, false)) == "");
+  CHECK(warnings_of(limited(0, false)) ==
+        "run.time_limit: the plan saves no checkpoints, so a run that is stopped there is lost; "
+        "set checkpoint.every_steps or checkpoint.at_end = true");
+}
+
 TEST_CASE("narrow heads") {
   const auto vit = [](index_t hidden) {
     return [=](Plan& p) {
