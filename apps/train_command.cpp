@@ -198,7 +198,7 @@ class TrainJob {
       if (options_.json) out_ << summary.dump() << std::endl;
     }
     if (!trace_fault.empty()) {
-      text_ << "weft: the trace could not be written: " << trace_fault << std::endl;
+      if (is_first()) text_ << "weft: the trace could not be written: " << trace_fault << std::endl;
       return static_cast<int>(ExitCode::failed);
     }
     // The run is done, but its last state is nowhere: its user must know.
@@ -207,7 +207,7 @@ class TrainJob {
     return static_cast<int>(ExitCode::failed);
   }
 
-  // Collective. Returns on rank 0 what went wrong.
+  // Collective. Returns what went wrong.
   std::string write_trace(Trainer& trainer) {
     if (!run_trace_) return "";
     std::string path = options_.trace->path;
