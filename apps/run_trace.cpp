@@ -125,7 +125,7 @@ std::string RunTrace::write(Communicator& world, Mesh& mesh, const std::string& 
   const std::string mine = trace_events(trace_, place);
   if (world.rank() != 0) {
     send_text(world, mine);
-    return "";
+    return world.broadcast_string("trace.end", 0, "");
   }
   std::string fault;
   std::unique_ptr<TraceFile> file;
@@ -144,7 +144,7 @@ std::string RunTrace::write(Communicator& world, Mesh& mesh, const std::string& 
     try_to([&] { file->add(theirs); });
   }
   try_to([&] { file->commit(); });
-  return fault;
+  return world.broadcast_string("trace.end", 0, fault);
 }
 
 }  // namespace weft

@@ -30,8 +30,8 @@ class RunTrace {
   // Something rare that began at `begin_ns`, recorded wherever it is.
   void add(const char* row, index_t steps_done, std::int64_t begin_ns);
 
-  // Collective over `world`: rank 0 writes, one rank's events after the other's. Returns there what
-  // went wrong, else nothing.
+  // Collective over `world`: rank 0 writes, one rank's events after the other's. Returns what went
+  // wrong, on all ranks alike, else nothing.
   std::string write(Communicator& world, Mesh& mesh, const std::string& path);
 
  private:

@@ -227,7 +227,7 @@ class TrainJob {
     return static_cast<int>(ExitCode::failed);
   }
 
-  // Collective. Returns on rank 0 what went wrong.
+  // Collective. Returns what went wrong.
   std::string write_trace(Trainer& trainer) {
     if (!run_trace_) return "";
     std::string path = options_.trace->path;
