@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <ostream>
 
-#include "apps/run_history.hpp"
+#include "apps/layout_json.hpp"
+#include "io/plan_file.hpp"
 
 namespace weft {
 
@@ -32,7 +34,72 @@ std::string steps_text(const Json& summary) {
       warm_up, warm_up < 20 ? " (half: there are fewer than 40)" : "");
 }
 
+Json seconds_json(const RunClock& clock) {
+  return {{"total_s", clock.total_s()},
+          {"start_s", clock.seconds(RunPart::start)},
+          {"training_s", clock.seconds(RunPart::training)},
+          {"evaluation_s", clock.seconds(RunPart::evaluation)},
+          {"checkpoint_s", clock.seconds(RunPart::checkpoint)},
+          {"finish_s", clock.seconds(RunPart::finish)}};
+}
+
+// What the ranks have together.
+Json totals_json(const std::vector<RankFigures>& ranks, index_t num_steps) {
+  std::uint64_t peak = 0, fewest = ~std::uint64_t{0}, most = 0, sent = 0;
+  for (const RankFigures& rank : ranks) {
+    peak = std::max(peak, rank.peak.total);
+    fewest = std::min(fewest, rank.parameters);
+    most = std::max(most, rank.parameters);
+    sent += rank.bytes_sent;
+  }
+  return {{"peak_bytes", peak},
+          {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
+          {"comm_bytes_per_step", sent / static_cast<std::uint64_t>(num_steps)}};
+}
+
+Json step_json(const StepStatistics& times) {
+  return {{"median", times.median_ms()},
+          {"p95", times.p95_ms()},
+          {"warm_up_steps", times.warm_up_steps()},
+          {"measured_steps", times.measured_steps()}};
+}
+
+// "validation_loss", "validation_macro_f1", ...
+Json validation_json(const Json& metrics) {
+  Json json = Json::object();
+  for (const auto& [name, value] : metrics.items()) json["validation_" + name] = value;
+  return json;
+}
+
 }  // namespace
+
+Json summary_json(const RunReport& report) {
+  const Trainer& trainer = report.trainer;
+  const bool is_stopped = report.stopped != StopReason::none;
+  Json json{{"plan", report.plan.name},
+            {"state_hash", report.state.text()},
+            {"loss_hash", trainer.loss_hash().text()},
+            {"plan_hash", plan_fingerprint(report.plan)},
+            {"steps", trainer.steps_done()},
+            {"stopped", is_stopped ? Json(name_of(report.stopped)) : Json()},
+            {"resumed_from_step", report.first_step},
+            {"final_loss", trainer.last_loss()},
+            {"step_ms", step_json(report.times)},
+            {"samples_per_s", report.times.samples_per_second()}};
+  const index_t steps_here = trainer.steps_done() - report.first_step;
+  json.update(totals_json(report.ranks, std::max<index_t>(1, steps_here)));
+  json.update(Json{{"layout", layout_json(report.plan)},
+                   {"metrics", validation_json(report.metrics)},
+                   {"test_split_uses", report.test_split_uses},
+                   {"target", report.history.target_json(report.plan.task.target)},
+                   {"all_parts", report.history.stamp()},
+                   {"ranks", ranks_json(report.ranks)}});
+  json.update(seconds_json(report.clock));
+  json.update(Json{{"first_step_done_ms", report.first_step_done_ms},
+                   {"checkpoints", report.checkpoints},
+                   {"fingerprint", trainer.fingerprint()}});
+  return json;
+}
 
 void print_summary(const Json& summary, const std::string& path, std::ostream& text) {
   if (summary.at("stopped").is_null()) {

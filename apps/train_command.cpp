@@ -204,7 +204,19 @@ class TrainJob {
     const std::string trace_fault = write_trace(trainer);
     if (is_first()) {
       clock_.enter(RunPart::finish);
-      const Json summary = summary_of(trainer, state, ranks);
+      const Json summary = summary_json({.plan = plan_,
+                                         .trainer = trainer,
+                                         .state = state,
+                                         .ranks = ranks,
+                                         .stopped = stopped_,
+                                         .first_step = first_step_,
+                                         .times = times_,
+                                         .metrics = metrics_,
+                                         .test_split_uses = count_test_uses(run_folder_),
+                                         .history = history_,
+                                         .clock = clock_,
+                                         .first_step_done_ms = first_step_done_ms_,
+                                         .checkpoints = checkpoints_->json()});
       if (is_stopped()) {
         log_->add_event(
             Json{{"stopped_at_step", trainer.steps_done()}, {"reason", name_of(stopped_)}}.dump());
@@ -247,61 +259,6 @@ class TrainJob {
                                                                      : std::string(),
          .saves_none = !checkpoints_->saves_any()},
         options_.inputs);
-  }
-
-  Json summary_of(Trainer& trainer, const Hash128& state, const std::vector<RankFigures>& ranks) {
-    std::uint64_t peak = 0, fewest = ~std::uint64_t{0}, most = 0, sent = 0;
-    for (const RankFigures& rank : ranks) {
-      peak = std::max(peak, rank.peak.total);
-      fewest = std::min(fewest, rank.parameters);
-      most = std::max(most, rank.parameters);
-      sent += rank.bytes_sent;
-    }
-    return Json{{"plan", plan_.name},
-                {"state_hash", state.text()},
-                {"loss_hash", trainer.loss_hash().text()},
-                {"plan_hash", plan_fingerprint(plan_)},
-                {"steps", trainer.steps_done()},
-                {"stopped", is_stopped() ? Json(name_of(stopped_)) : Json()},
-                {"resumed_from_step", first_step_},
-                {"final_loss", trainer.last_loss()},
-                {"step_ms",
-                 {{"median", times_.median_ms()},
-                  {"p95", times_.p95_ms()},
-                  {"warm_up_steps", times_.warm_up_steps()},
-                  {"measured_steps", times_.measured_steps()}}},
-                {"samples_per_s", times_.samples_per_second()},
-                {"peak_bytes", peak},
-                {"parameters_per_rank", {{"min", fewest}, {"max", most}}},
-                {"comm_bytes_per_step", sent / steps_here(trainer)},
-                {"layout", layout_json(plan_)},
-                {"metrics", validation_metrics()},
-                {"test_split_uses", count_test_uses(run_folder_)},
-                {"target", history_.target_json(plan_.task.target)},
-                {"all_parts", history_.stamp()},
-                {"ranks", ranks_json(ranks)},
-                {"total_s", clock_.total_s()},
-                {"start_s", clock_.seconds(RunPart::start)},
-                {"training_s", clock_.seconds(RunPart::training)},
-                {"evaluation_s", clock_.seconds(RunPart::evaluation)},
-                {"checkpoint_s", clock_.seconds(RunPart::checkpoint)},
-                {"finish_s", clock_.seconds(RunPart::finish)},
-                {"first_step_done_ms", first_step_done_ms_},
-                {"checkpoints", checkpoints_->json()},
-                {"fingerprint", trainer.fingerprint()}};
-  }
-
-  // Of the last evaluation: "validation_loss", "validation_macro_f1", ... A stopped run may have
-  // none to tell of.
-  Json validation_metrics() const {
-    Json json = Json::object();
-    for (const auto& [name, value] : metrics_.items()) json["validation_" + name] = value;
-    return json;
-  }
-
-  // Steps of this process, at least one.
-  std::uint64_t steps_here(const Trainer& trainer) const {
-    return static_cast<std::uint64_t>(std::max<index_t>(1, trainer.steps_done() - first_step_));
   }
 
   RunClock clock_;  // first: it runs from here on
