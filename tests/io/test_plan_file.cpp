@@ -90,9 +90,6 @@ TEST_CASE("keys of later versions are refused, never ignored") {
         "this version; nearest legal: layout.zero = 1");
   CHECK(later("[checkpoint]\nevery_steps = 200\nasync = true\n") ==
         "plan.toml:13:1: checkpoint.async: not in this version; remove it");
-  CHECK(later("[task]\ntarget = { metric = 'macro_f1', at_least = 0.6 }\n")
-            .starts_with("plan.toml:12:12: task.target.metric: expected \"none\", \"accuracy\" or "
-                         "\"loss\"; found \"macro_f1\", which is not in this version"));
   CHECK(later("[comm]\ntransport = 'nccl'\n") ==
         "plan.toml:12:1: comm.transport: expected \"auto\", \"ucx\", \"mpi\" or \"local\"; found "
         "\"nccl\", which is not in this version; nearest legal: comm.transport = \"ucx\"");
