@@ -2,6 +2,8 @@
 #include "io/loader.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <utility>
 
@@ -47,6 +49,10 @@ Loader::~Loader() {
 }
 
 void Loader::run() {
+  // Where threads share cores, its waking up is not to take one from the thread that computes, which
+  // would count as a wait for data. Only a wish: on systems that refuse it is as it was.
+  const sched_param none{};
+  ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
   try {
     for (index_t step = options_.first_step; step < options_.end_step; ++step) {
       if (!wait_for_free_batch()) return;
