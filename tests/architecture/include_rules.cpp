@@ -46,6 +46,8 @@ const std::vector<Fence>& fences() {
       {{"ucp/", "ucs/", "uct/"}, {"parallel/comm/ucx_*"}},
       {{"nccl"}, {}},
       {{"hdf5", "H5"}, {"io/checkpoint/hdf5_handles.hpp"}},
+      // Who includes this has the library, too.
+      {{"io/checkpoint/hdf5_handles"}, {"io/checkpoint/hdf5_*"}},
       {{"Kokkos_"}, {"core/**", "layers/*.cpp", "apps/runtime.cpp", "tests/**", "perf/**"}},
       {{"cblas", "blis", "openblas", "mkl", "cublas"}, {"core/kernels/**", "perf/**"}},
       {{"cuda", "hip/"}, {"core/**"}},

@@ -99,6 +99,9 @@ TEST_CASE("rule: third-party fences") {
   CHECK_FALSE(fenced("parallel/comm/mpi_transport.cpp", "mpi.h"));
   CHECK_FALSE(fenced("io/checkpoint/hdf5_handles.hpp", "hdf5.h"));
   CHECK(fenced("io/checkpoint/manifest.cpp", "hdf5.h"));
+  CHECK(fenced("io/checkpoint/hdf5_file.cpp", "hdf5.h"));
+  CHECK_FALSE(fenced("io/checkpoint/hdf5_file.cpp", "io/checkpoint/hdf5_handles.hpp"));
+  CHECK(fenced("io/checkpoint/manifest.cpp", "io/checkpoint/hdf5_handles.hpp"));
   CHECK(fenced("io/checkpoint/hdf5_file.hpp", "H5public.h"));
   CHECK_FALSE(fenced("parallel/comm/ucx_transport.cpp", "ucp/api/ucp.h"));
   CHECK(fenced("parallel/comm/transport_registry.cpp", "ucp/api/ucp.h"));
