@@ -39,8 +39,6 @@ Json by_name(const Values& values) {
   return json;
 }
 
-double ms_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
-
 Json time_json(const TimeAccount& account) {
   std::array<double, num_activities> ms{};
   for (std::size_t i = 0; i < ms.size(); ++i) ms[i] = ms_of(account.own_ns[i]);

@@ -11,6 +11,8 @@
 
 namespace weft {
 
+inline double ms_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+
 struct TimeAccount {
   std::int64_t wall_ns = 0;
   std::array<std::int64_t, num_activities> own_ns{};

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -21,6 +19,7 @@
 #include "apps/step_statistics.hpp"
 #include "apps/stop_text.hpp"
 #include "apps/stop_vote.hpp"
+#include "apps/time_account.hpp"
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
 #include "io/plan_file.hpp"
@@ -32,8 +31,6 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double ms_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
 class TrainJob {
  public:

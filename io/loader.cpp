@@ -49,8 +49,8 @@ Loader::~Loader() {
 }
 
 void Loader::run() {
-  // Where threads share cores, its waking up is not to take one from the thread that computes, which
-  // would count as a wait for data. Only a wish: on systems that refuse it is as it was.
+  // Where threads share cores, its waking up is not to take one from the thread that computes,
+  // which would count as a wait for data. Only a wish: on systems that refuse it is as it was.
   const sched_param none{};
   ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
   try {

@@ -215,8 +215,7 @@ void PlanReader::apply_override(const std::string& setting) {
   // The two ways to give a run's length are one choice: an override of it replaces the file's.
   const std::string other = name == "run.steps" ? "run.epochs" : "run.steps";
   const bool is_length = name == "run.steps" || name == "run.epochs";
-  if (is_length && entries_.contains(other) &&
-      entries_[other].place.line < place.line) {
+  if (is_length && entries_.contains(other) && entries_[other].place.line < place.line) {
     forget(other);
   }
   const toml::table document = override_document(trimmed(setting.substr(equals + 1)));

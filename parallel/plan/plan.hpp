@@ -17,7 +17,7 @@ enum class LastBatch { drop, pad };
 
 // A quality of the model whose time is to be known. The result does not depend on it.
 struct TargetPlan {
-  std::string metric = "none";  // none, accuracy, loss
+  std::string metric = "none";  // none, accuracy, loss, macro_f1
   std::string split = "validation";
   std::optional<double> at_least;  // of a metric that is better when it is larger
   std::optional<double> at_most;   // of one that is better when it is smaller: loss

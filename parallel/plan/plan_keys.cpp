@@ -76,7 +76,7 @@ void add_task(Keys& keys) {
   const auto add = adder(keys, KeyScope::layout);
   constexpr auto target = &TaskPlan::target;
   add("task.target.metric", &field_at<&Plan::task, target, &TargetPlan::metric>,
-      Choices{{"none", "accuracy", "loss", "macro_f1"}, {}}, "\"accuracy\"");
+      Choices{{"none", "accuracy", "loss", "macro_f1"}}, "\"accuracy\"");
   add("task.target.split", &field_at<&Plan::task, target, &TargetPlan::split>,
       Choices{{"validation"}}, "");
   add("task.target.at_least", &field_at<&Plan::task, target, &TargetPlan::at_least>, fraction,

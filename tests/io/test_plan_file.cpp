@@ -334,12 +334,11 @@ TEST_CASE("a time limit is a text or whole seconds, beside any length") {
   const std::string expected =
       "run.time_limit: expected a time of d, h, m and s, or seconds (at most 366d; 0: none), such "
       "as \"3h55m\"; found ";
-  for (const auto& [value, found] :
-       {std::pair<std::string, std::string>{"3x", "the string \"3x\""},
-        {"-1", "the integer -1"},
-        {"31622401", "the integer 31622401"},
-        {"1.5", "the number 1.5"},
-        {"true", "true"}}) {
+  for (const auto& [value, found] : {std::pair<std::string, std::string>{"3x", "the string \"3x\""},
+                                     {"-1", "the integer -1"},
+                                     {"31622401", "the integer 31622401"},
+                                     {"1.5", "the number 1.5"},
+                                     {"true", "true"}}) {
     CHECK(message_of(small_plan, {"run.time_limit=" + value}) ==
           "--set run.time_limit=" + value + ": " + expected + found);
   }

@@ -11,8 +11,8 @@
 #include <random>
 #include <thread>
 
-#include "io/file.hpp"
 #include "io/extent_reader.hpp"
+#include "io/file.hpp"
 #include "io/stream_writer.hpp"
 #include "tests/io/system_calls.hpp"
 #include "tests/io/temporary_folder.hpp"
