@@ -2,6 +2,7 @@
 // Our own broken invariants are `assert`s, not Errors.
 #pragma once
 
+#include <exception>
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -38,6 +39,20 @@ inline void require(bool condition, ExitCode code, const std::string& message,
                     std::source_location place = std::source_location::current()) {
   if (!condition) [[unlikely]]
     throw Error(code, message, place);
+}
+
+// What `body` threw, to be handed to another thread; null: nothing. Not from inside the handler,
+// since the handler's own reference would outlive the hand-over, and the exception could be
+// destroyed here while it is read there, ordered by nothing but the count in a library that
+// ThreadSanitizer cannot see into.
+template <typename Body>
+std::exception_ptr exception_of(Body body) {
+  try {
+    body();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
 }
 
 }  // namespace weft

@@ -115,7 +115,7 @@ class ExtentReader::Thread {
     while (true) {
       if (current_ == nullptr) current_ = wait_for_chunk();
       if (num_given_ < current_->parts.size()) return current_->parts[num_given_++];
-      const std::exception_ptr failure = current_->failure;
+      const std::exception_ptr failure = std::exchange(current_->failure, nullptr);
       num_given_ = 0;
       current_ = nullptr;
       ring_.emptied();
@@ -141,25 +141,24 @@ class ExtentReader::Thread {
   }
 
   void run() {
-    try {
-      std::size_t at = 0;
-      while (at < extents_.size()) {
-        Chunk* const chunk = ring_.wait_for_free();
-        if (chunk == nullptr) return;
-        at = fill(*chunk, at);
-        ring_.filled();
-      }
-      ring_.end();
-    } catch (...) {
-      // The thread's top: the caller of next() is told, after what was ready.
-      ring_.fail(std::current_exception());
+    std::exception_ptr failure = exception_of([this] { read_all(); });
+    if (failure) ring_.fail(std::move(failure));  // told by next(), after what was ready
+  }
+
+  void read_all() {
+    std::size_t at = 0;
+    while (at < extents_.size()) {
+      Chunk* const chunk = ring_.wait_for_free();
+      if (chunk == nullptr) return;
+      at = fill(*chunk, at);
+      ring_.filled();
     }
+    ring_.end();
   }
 
   // Returns the extent to go on with.
   std::size_t fill(Chunk& chunk, std::size_t first) {
     chunk.parts.clear();
-    chunk.failure = nullptr;
     const std::size_t last = end_of_chunk(first);
     std::size_t num_bytes = 0;
     for (std::size_t i = first; i < last; ++i) num_bytes += extents_[i].num_bytes;
@@ -193,7 +192,7 @@ class ExtentReader::Thread {
   // Returns `end`, or the extent that could not be read; its fault is then the chunk's.
   std::size_t read_run(Chunk& chunk, std::size_t first, std::size_t end, std::byte* into) {
     std::size_t i = first;
-    try {
+    chunk.failure = exception_of([&] {
       const InputFile& file = files_.get(extents_[first].path);
       const std::uint64_t begin = extents_[first].offset;
       const std::uint64_t size = extents_[end - 1].offset + extents_[end - 1].num_bytes - begin;
@@ -204,9 +203,7 @@ class ExtentReader::Thread {
         if (at + extent.num_bytes > there.num_bytes) throw_missing(extent, file, begin, there);
         chunk.parts.emplace_back(into + at, extent.num_bytes);
       }
-    } catch (const Error&) {
-      chunk.failure = std::current_exception();
-    }
+    });
     return i;
   }
 

@@ -53,23 +53,25 @@ void Loader::run() {
   // which would count as a wait for data. Only a wish: on systems that refuse it is as it was.
   const sched_param none{};
   ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
-  try {
-    for (index_t step = options_.first_step; step < options_.end_step; ++step) {
-      if (!wait_for_free_batch()) return;
-      HostBatch& batch = slot_of(step - options_.first_step);
-      batch.read_begin = std::chrono::steady_clock::now();
-      reader_.read_into(sampler_.indices_of(step), rows_, batch);
-      batch.read_end = std::chrono::steady_clock::now();
-      publish();
-    }
-    throw Error(ExitCode::failed, fmt::format("loader: asked for a batch beyond the last step, {}",
-                                              options_.end_step));
-  } catch (...) {
-    // The thread's top: the caller of next() is told.
+  std::exception_ptr failure = exception_of([this] { read_all(); });
+  {
     const std::lock_guard lock(mutex_);
-    failure_ = std::current_exception();
+    failure_ = std::move(failure);  // told by next()
   }
   changed_.notify_all();
+}
+
+void Loader::read_all() {
+  for (index_t step = options_.first_step; step < options_.end_step; ++step) {
+    if (!wait_for_free_batch()) return;
+    HostBatch& batch = slot_of(step - options_.first_step);
+    batch.read_begin = std::chrono::steady_clock::now();
+    reader_.read_into(sampler_.indices_of(step), rows_, batch);
+    batch.read_end = std::chrono::steady_clock::now();
+    publish();
+  }
+  throw Error(ExitCode::failed,
+              fmt::format("loader: asked for a batch beyond the last step, {}", options_.end_step));
 }
 
 // False: stop.

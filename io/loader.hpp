@@ -51,6 +51,7 @@ class Loader {
 
  private:
   void run();
+  void read_all();
   bool wait_for_free_batch();
   void publish();
   HostBatch& slot_of(index_t count) { return slots_[count % static_cast<index_t>(slots_.size())]; }

@@ -118,16 +118,16 @@ class StreamWriter::Thread {
   }
 
   void run() {
-    try {
-      std::uint64_t offset = 0;
-      while (Buffer* const buffer = ring_.wait_for_filled()) {
-        file_.write_at(offset, {buffer->bytes.data(), buffer->size});
-        offset += buffer->size;
-        ring_.emptied();
-      }
-    } catch (...) {
-      // The thread's top: the caller is told.
-      ring_.fail(std::current_exception());
+    std::exception_ptr failure = exception_of([this] { write_all(); });
+    if (failure) ring_.fail(std::move(failure));  // the caller is told
+  }
+
+  void write_all() {
+    std::uint64_t offset = 0;
+    while (Buffer* const buffer = ring_.wait_for_filled()) {
+      file_.write_at(offset, {buffer->bytes.data(), buffer->size});
+      offset += buffer->size;
+      ring_.emptied();
     }
   }
 
