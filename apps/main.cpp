@@ -21,6 +21,7 @@
 #include "apps/eval_command.hpp"
 #include "apps/layouts_command.hpp"
 #include "apps/train_command.hpp"
+#include "apps/usage_fault.hpp"
 #include "apps/version_command.hpp"
 #include "io/plan_file.hpp"
 #include "parallel/comm/transport_registry.hpp"
@@ -311,7 +312,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (is_first_process())
+      std::cerr << "weft: " << usage_fault(app, error) << "\nRun with --help for more."
+                << std::endl;
+    return static_cast<int>(ExitCode::usage);
   }
   try {
     return dispatch(app, line, &argc, &argv);

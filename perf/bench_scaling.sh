@@ -9,6 +9,7 @@ data=${WEFT_DATA:-build/perf-data/synthetic-cifar10}
 [ -f "$data/test_batch.bin" ] || build/release/weft data make cifar10 "$data"
 for transport in ucx mpi; do
   apps/launch.sh 2 build/release/weft layouts \
-    apps/plans/cifar10-vit.toml --data "$data" --set model.hidden=384 --repeat "$repeats" --steps "$steps" \
+    apps/plans/cifar10-vit.toml --data "$data" --set model.hidden=384 \
+    --set numerics.lanes=2 --set batch.global=64 --repeat "$repeats" --steps "$steps" \
     --grid "tp=1,2 dp=1,2 pp=1 zero=0,1 sequence_parallel=false,true transport=$transport"
 done

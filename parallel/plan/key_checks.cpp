@@ -70,7 +70,7 @@ std::string fixes_text(const std::vector<PlanFix>& fixes) {
     const bool same_key = last_key != nullptr && fix.size() == 1 && fix[0].key == *last_key;
     if (!text.empty()) text += same_key ? " or " : ", or ";
     for (std::size_t i = 0; i < fix.size(); ++i) {
-      if (i > 0) text += " with ";
+      if (i > 0) text += i == 1 ? " with " : " and ";
       text += same_key ? fix[i].value : fmt::format("{} = {}", fix[i].key, fix[i].value);
     }
     last_key = fix.size() == 1 ? &fix[0].key : nullptr;

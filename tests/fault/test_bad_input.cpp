@@ -56,6 +56,18 @@ const std::string four_ranks = " --set layout.tp=2 --set layout.dp=2 ";
 
 }  // namespace
 
+TEST_CASE("a misspelt command or option") {
+  require_message("", 2, {"weft: unknown command tarin; did you mean train?", "--help"},
+                  "tarin " + plan);
+  require_message("", 2, {"weft: data: unknown command chek; did you mean check?"}, "data chek x");
+  require_message("", 2, {"weft: ckpt: expected a command, one of ls, inspect, verify, diff"},
+                  "ckpt");
+  require_message("", 2, {"weft: expected a command, one of check, train"}, "");
+  require_message(plan + " --runn x", 2,
+                  {"weft: train: unknown option --runn; did you mean --run?"});
+  require_message("", 2, {"weft: train: PLAN is required"});
+}
+
 TEST_CASE("no data folder") {
   require_message(plan + four_ranks + small_run() + " --data /nonexistent/cifar10", 5,
                   {"/nonexistent/cifar10", "weft data make cifar10"});

@@ -211,7 +211,7 @@ TEST_CASE("tp and dp stay within shards and lanes") {
   CHECK(
       faults_of([](Plan& p) { p.layout.tp = 8; }, 8) ==
       "layout.tp: expected at most one rank per shard: tp <= 4; found 8; nearest legal: layout.tp "
-      "= 4 with layout.dp = 2, or layout.tp = 4 with layout.dp = 1 with layout.pp = 2, or "
+      "= 4 with layout.dp = 2, or layout.tp = 4 with layout.dp = 1 and layout.pp = 2, or "
       "layout.tp = 2 with layout.dp = 4, or numerics.shards = 8");
 }
 
@@ -227,8 +227,8 @@ TEST_CASE("ranks that were started are the layout's") {
         "with layout.dp = 1");
   CHECK(faults_of(eight, 16) ==
         "layout: 16 ranks were started, the layout needs tp 2 x dp 4 x pp 1 = 8: start 8, or for "
-        "16: layout.tp = 4 with layout.dp = 4, or layout.tp = 2 with layout.dp = 4 with layout.pp "
-        "= 2, or layout.tp = 4 with layout.dp = 2 with layout.pp = 2");
+        "16: layout.tp = 4 with layout.dp = 4, or layout.tp = 2 with layout.dp = 4 and layout.pp "
+        "= 2, or layout.tp = 4 with layout.dp = 2 and layout.pp = 2");
   CHECK(faults_of([](Plan&) {}, 5) ==
         "layout: 5 ranks were started, the layout needs tp 1 x dp 1 x pp 1 = 1: start 1, or choose "
         "another number, since no layout of this plan has 5 (tp at most 4 shards, dp at most 4 "
@@ -306,8 +306,8 @@ TEST_CASE("a stage has one block at least") {
         "legal: layout.pp = 6, or model.layers = 8");
   CHECK(faults_of(stages(6, 8, {}), 8) ==
         "layout.pp: expected at most one stage per block: pp <= model.layers 6; found 8; nearest "
-        "legal: layout.tp = 1 with layout.dp = 2 with layout.pp = 4, or layout.tp = 2 with "
-        "layout.dp = 1 with layout.pp = 4, or layout.tp = 1 with layout.dp = 4 with layout.pp = 2, "
+        "legal: layout.tp = 1 with layout.dp = 2 and layout.pp = 4, or layout.tp = 2 with "
+        "layout.dp = 1 and layout.pp = 4, or layout.tp = 1 with layout.dp = 4 and layout.pp = 2, "
         "or model.layers = 8");
   // One slip, one fault: the list is not blamed for pp, and goes where pp goes.
   CHECK(faults_of(stages(2, 3, {1, 1, 1})) ==
