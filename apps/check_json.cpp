@@ -67,12 +67,16 @@ Json checkpoints_json(const Plan& plan) {
   const CheckpointPlan& checkpoint = plan.checkpoint;
   const index_t count = plan.num_checkpoints(), bytes = checkpoint_bytes(plan);
   return {{"every_steps", checkpoint.every_steps},
+          {"every_s", checkpoint.every.seconds},
           {"at_end", checkpoint.at_end},
           {"keep", checkpoint.keep},
           {"read_back", checkpoint.read_back},
+          {"async", checkpoint.async},
           {"count", count},
           {"bytes_each", bytes},
-          {"bytes_on_disk_at_most", bytes * std::min(count, checkpoint.keep + 1)}};
+          {"bytes_on_disk_at_most",
+           bytes * (checkpoint.every.seconds > 0 ? checkpoint.keep + 1
+                                                 : std::min(count, checkpoint.keep + 1))}};
 }
 
 }  // namespace
@@ -116,6 +120,7 @@ Json report_json(const CheckReport& report) {
   json["memory_bytes"] = {{"parameters", report.memory.parameter_bytes},
                           {"gradients", report.memory.gradient_bytes},
                           {"optimizer", report.memory.optimizer_bytes},
+                          {"staging", report.memory.staging_bytes},
                           {"total", report.memory.total_bytes()}};
   json["bytes_sent_per_step"] = {{"tp", extremes_json(report.tp_sent)},
                                  {"dp", extremes_json(report.dp_sent)},

@@ -156,6 +156,8 @@ void print_memory(const CheckReport& report, std::ostream& text) {
                       bytes_text(memory.parameter_bytes), bytes_text(memory.gradient_bytes),
                       report.copies.max, bytes_text(memory.optimizer_bytes));
   if (layout.zero == 1) text << fmt::format(" (ZeRO-1: one of {} slices)", layout.dp);
+  if (memory.staging_bytes > 0)
+    text << fmt::format(", copy for checkpoints {}", bytes_text(memory.staging_bytes));
   text << '\n';
 }
 
@@ -174,21 +176,26 @@ void print_traffic(const CheckReport& report, std::ostream& text) {
 void print_checkpoints(const Plan& plan, std::ostream& text) {
   const CheckpointPlan& checkpoint = plan.checkpoint;
   const index_t count = plan.num_checkpoints(), bytes = checkpoint_bytes(plan);
-  if (count == 0) {
+  const bool by_time = checkpoint.every.seconds > 0;
+  if (count == 0 && !by_time) {
     text << "checkpoints none; set checkpoint.every_steps or checkpoint.at_end\n";
     return;
   }
-  const bool on_the_way = checkpoint.every_steps > 0 && checkpoint.every_steps <= plan.num_steps();
-  const std::string when = !on_the_way ? "at the end"
-                                       : fmt::format("every {} step{}{}", checkpoint.every_steps,
-                                                     plural(checkpoint.every_steps),
-                                                     checkpoint.at_end ? " and at the end" : "");
+  std::vector<std::string> moments_of;
+  if (by_time) moments_of.push_back("every " + text_of(checkpoint.every));
+  if (checkpoint.every_steps > 0 && checkpoint.every_steps <= plan.num_steps())
+    moments_of.push_back(
+        fmt::format("every {} step{}", checkpoint.every_steps, plural(checkpoint.every_steps)));
+  if (checkpoint.at_end) moments_of.push_back("at the end");
+  const std::string when = fmt::format("{}", fmt::join(moments_of, " and "));
   const index_t moments = plan.optimizer.num_moments();
+  const index_t most = by_time ? checkpoint.keep + 1 : count;  // at once
   text << fmt::format(
-      "checkpoints {}: {} in all, the newest {} kept\n"
+      "checkpoints {}: {} in all{}, the newest {} kept{}\n"
       "  one has {} (parameters and {} moment{}); {} on disk at most\n",
-      when, count, std::min(count, checkpoint.keep), bytes_text(bytes), moments, plural(moments),
-      bytes_text(bytes * std::min(count, checkpoint.keep + 1)));
+      when, count, by_time ? " but those by time" : "", std::min(most, checkpoint.keep),
+      plan.stages_checkpoints() ? "; written while steps go on" : "", bytes_text(bytes), moments,
+      plural(moments), bytes_text(bytes * std::min(most, checkpoint.keep + 1)));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <utility>
 
 #include "apps/agreement.hpp"
 #include "apps/version_command.hpp"
@@ -16,13 +17,28 @@ namespace weft {
 namespace {
 
 bool saves(const Plan& plan) {
-  return hdf5::is_built_in() && (plan.checkpoint.every_steps > 0 || plan.checkpoint.at_end);
+  return hdf5::is_built_in() && (plan.saves_on_the_way() || plan.checkpoint.at_end);
 }
 
 std::string layout_text(const Plan& plan) {
   return fmt::format("tp {} x dp {} x pp {}, zero {}, {}", plan.layout.tp, plan.layout.dp,
                      plan.layout.pp, plan.layout.zero, plan.is_exact() ? "exact" : "fast");
 }
+
+// Adds the time it lives.
+class Timer {
+ public:
+  Timer(const Trace& trace, double& seconds)
+      : trace_(trace), seconds_(seconds), begin_ns_(trace.now_ns()) {}
+  ~Timer() { seconds_ += static_cast<double>(trace_.now_ns() - begin_ns_) * 1e-9; }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+ private:
+  const Trace& trace_;
+  double& seconds_;
+  std::int64_t begin_ns_;
+};
 
 }  // namespace
 
@@ -35,9 +51,9 @@ RunCheckpoints::RunCheckpoints(Communicator& world, const Plan& plan, const Trai
       text_(text) {}
 
 void RunCheckpoints::check_build(const Plan& plan, bool resumes) {
-  require(hdf5::is_built_in() || (!resumes && plan.checkpoint.every_steps == 0), ExitCode::usage,
+  require(hdf5::is_built_in() || (!resumes && !plan.saves_on_the_way()), ExitCode::usage,
           "this build of weft has no HDF5 and so no checkpoints: leave out --resume and set "
-          "checkpoint.every_steps = 0, or build with -DWEFT_HDF5=ON");
+          "checkpoint.every_steps = 0 and checkpoint.every = \"0s\", or build with -DWEFT_HDF5=ON");
 }
 
 std::unique_ptr<Lease> RunCheckpoints::take_lease(const Plan& plan, bool resumes,
@@ -73,38 +89,98 @@ index_t RunCheckpoints::restore(Trainer& trainer, const ResumeOptions& options) 
 
 bool RunCheckpoints::saves_any() const { return saves(plan_); }
 
-bool RunCheckpoints::is_due(index_t steps_done, bool is_stop) const {
+bool RunCheckpoints::is_due(index_t steps_done, Next next, bool is_asked_for) const {
   return saves(plan_) && steps_done != steps_saved_ &&
-         (is_stop || plan_.is_checkpoint_due(steps_done));
+         (next == Next::stop || is_asked_for || plan_.is_checkpoint_due(steps_done));
+}
+
+void RunCheckpoints::make_writer(const Trainer& trainer) {
+  identify(trainer);
+  if (writer_) return;
+  const CheckpointOptions options{.folder = folder_,
+                                  .keep = plan_.checkpoint.keep,
+                                  .read_back = plan_.checkpoint.read_back,
+                                  .program = version_number(),
+                                  .plan_name = plan_.name,
+                                  .layout = layout_text(plan_)};
+  writer_.emplace(world_, options, identity_);
+}
+
+bool RunCheckpoints::is_time_for_one() const {
+  const std::chrono::seconds every(plan_.checkpoint.every.seconds);
+  return every.count() > 0 && !is_saving() &&
+         std::chrono::steady_clock::now() - last_begin_ >= every;
+}
+
+void RunCheckpoints::prepare(Trainer& trainer) {
+  last_begin_ = std::chrono::steady_clock::now();
+  if (!saves(plan_) || !plan_.stages_checkpoints()) return;
+  make_writer(trainer);
+  writer_->make_staging(trainer.context().arena, trainer.state(), trainer.share_to_write());
+}
+
+std::vector<SaveResult> RunCheckpoints::after_step(Trainer& trainer, Next next, bool is_asked_for) {
+  const bool is_end = next != Next::step;
+  const bool is_next_due = is_due(trainer.steps_done(), next, is_asked_for);
+  if (!is_next_due && !is_saving()) return {};
+  const Trace& trace = trainer.context().trace;
+  const Timer blocked(trace, blocked_s_);
+  const Trace::Span span(&trainer.context().trace, Activity::checkpoint, "checkpoint");
+  std::vector<SaveResult> over;
+  const auto add = [&](std::optional<SaveResult> saved) {
+    if (saved) over.push_back(remember(std::move(*saved), trainer));
+  };
+  if (is_saving() && (is_next_due || is_end)) {
+    const Timer waited(trace, waited_s_);
+    add(writer_->wait());
+  } else {
+    add(writer_ ? writer_->poll() : std::nullopt);
+  }
+  if (!is_next_due) return over;
+  last_begin_ = std::chrono::steady_clock::now();
+  // At the end there is nothing to be done meanwhile.
+  if (is_end || !plan_.stages_checkpoints()) {
+    over.push_back(save(trainer));
+  } else {
+    const Timer staged(trace, staged_s_);
+    add(writer_->start(trainer.state(), trainer.progress()));
+  }
+  return over;
+}
+
+std::vector<SaveResult> RunCheckpoints::finish(Trainer& trainer) {
+  if (!is_saving()) return {};
+  const Timer blocked(trainer.context().trace, blocked_s_);
+  return {remember(writer_->wait(), trainer)};
 }
 
 SaveResult RunCheckpoints::save(Trainer& trainer) {
-  const Trace& trace = trainer.context().trace;
-  const std::int64_t begin_ns = trace.now_ns();
   const Trace::Span span(&trainer.context().trace, Activity::checkpoint, "checkpoint.save");
-  identify(trainer);
-  if (!writer_) {
-    const CheckpointOptions options{.folder = folder_,
-                                    .keep = plan_.checkpoint.keep,
-                                    .read_back = plan_.checkpoint.read_back,
-                                    .program = version_number(),
-                                    .plan_name = plan_.name,
-                                    .layout = layout_text(plan_)};
-    writer_.emplace(world_, options, identity_);
-  }
-  const SaveResult saved =
-      writer_->save(trainer.state(), trainer.share_to_write(), trainer.progress());
+  make_writer(trainer);
+  return remember(writer_->save(trainer.state(), trainer.share_to_write(), trainer.progress()),
+                  trainer);
+}
+
+SaveResult RunCheckpoints::remember(SaveResult saved, Trainer& trainer) {
   last_save_failed_ = !saved.is_saved;
   (saved.is_saved ? num_saved_ : num_failed_) += 1;
   if (saved.is_saved) {
-    steps_saved_ = trainer.steps_done();
+    steps_saved_ = saved.step;
     last_path_ = saved.path;
   }
-  longest_save_s_ =
-      std::max(longest_save_s_, static_cast<double>(trace.now_ns() - begin_ns) * 1e-9);
+  // At the end the one under way comes first, then another one.
+  const double seconds = saved.write_s + saved.verify_s;
+  longest_save_s_ = std::max(longest_save_s_, plan_.stages_checkpoints() ? 2.0 * seconds : seconds);
   write_s_ += saved.write_s;
   verify_s_ += saved.verify_s;
   num_bytes_ = saved.num_bytes;
+  Trace& trace = trainer.context().trace;
+  for (const SaveResult::Work& work : saved.work) {
+    if (!saved.is_in_background) break;
+    trace.add_interval({.row = "writer", .name = work.name, .index = saved.step},
+                       trace.ns_of(work.begin), trace.ns_of(work.end));
+    background_s_ += work.seconds();
+  }
   return saved;
 }
 
@@ -127,7 +203,12 @@ nlohmann::ordered_json RunCheckpoints::json() const {
           {"last_step", steps_saved_ > 0 ? nlohmann::ordered_json(steps_saved_) : nullptr},
           {"bytes", num_bytes_},
           {"write_s", write_s_},
-          {"verify_s", verify_s_}};
+          {"verify_s", verify_s_},
+          {"async", plan_.stages_checkpoints()},
+          {"blocked_s", blocked_s_},
+          {"staged_s", staged_s_},
+          {"waited_s", waited_s_},
+          {"background_s", background_s_}};
 }
 
 }  // namespace weft

@@ -2,11 +2,13 @@
 // said about them.
 #pragma once
 
+#include <chrono>
 #include <iosfwd>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/resume.hpp"
 #include "apps/run_start.hpp"
@@ -16,6 +18,9 @@
 #include "parallel/plan/plan.hpp"
 
 namespace weft {
+
+// What follows a step: another one, or the end of the run or of this process's part of it.
+enum class Next : std::uint8_t { step, end, stop };
 
 class RunCheckpoints {
  public:
@@ -37,15 +42,30 @@ class RunCheckpoints {
 
   // Whether this plan and build save any.
   bool saves_any() const;
-  // Whether one is to be saved after so many steps; `is_stop`: the process ends after them. The
-  // same on all ranks.
-  bool is_due(index_t steps_done, bool is_stop = false) const;
-  // Collective. A fault is in the result, and remembered.
+  // Whether one is to be saved after so many steps; `is_asked_for`: rank 0's clock wanted one
+  // before the step. The same on all ranks.
+  bool is_due(index_t steps_done, Next next = Next::step, bool is_asked_for = false) const;
+  // Local: whether checkpoint.every has gone by since the last save began, which is over.
+  bool is_time_for_one() const;
+  // Collective, before the first step of this process: where checkpoints are written while steps go
+  // on, takes what they need, so that no step waits for it.
+  void prepare(Trainer& trainer);
+  // Collective, after each step. Saves what is due, or begins to (checkpoint.async), and goes on
+  // with a save under way. That is waited for where the next one is due or no step follows: each
+  // checkpoint that the plan asks for is written. `is_asked_for`: as is_due(). Returns the saves
+  // that are over; faults are in there, and remembered.
+  std::vector<SaveResult> after_step(Trainer& trainer, Next next, bool is_asked_for = false);
+  // Collective. What is left of after_step() where a fault that all ranks know of ends the run
+  // within a step: the save under way is worth having.
+  std::vector<SaveResult> finish(Trainer& trainer);
+  bool is_saving() const { return writer_ && writer_->is_under_way(); }
+  // Collective, none being under way. A fault is in the result, and remembered.
   SaveResult save(Trainer& trainer);
   bool last_save_failed() const { return last_save_failed_; }
   // Whether the newest one is of so many steps, and where it lies if this process saved it.
   bool has_saved(index_t steps_done) const { return steps_done == steps_saved_; }
   const std::string& last_path() const { return last_path_; }
+  // The longest that saving after a step can take as far as is known: of one under way, too.
   double longest_save_s() const { return longest_save_s_; }
 
   std::string describe(const SaveResult& saved) const;
@@ -54,6 +74,9 @@ class RunCheckpoints {
  private:
   // Rank 0, once: what the checkpoints belong to. Reads all of the data set.
   void identify(const Trainer& trainer);
+  void make_writer(const Trainer& trainer);
+  std::optional<SaveResult> start(Trainer& trainer);
+  SaveResult remember(SaveResult saved, Trainer& trainer);
 
   Communicator& world_;
   const Plan& plan_;
@@ -64,12 +87,17 @@ class RunCheckpoints {
   std::optional<CheckpointWriter> writer_;  // from the first save on
   index_t steps_saved_ = -1;                // steps done of the checkpoint that is there
   bool last_save_failed_ = false;
+  std::chrono::steady_clock::time_point last_begin_;  // of a save, or of training
   index_t num_saved_ = 0;
   index_t num_failed_ = 0;
   std::string last_path_;  // of the last one saved
   double longest_save_s_ = 0.0;
   double write_s_ = 0.0;
   double verify_s_ = 0.0;
+  double staged_s_ = 0.0;        // copying, with all that start() does
+  double waited_s_ = 0.0;        // for a save under way, the next being due or the run at its end
+  double blocked_s_ = 0.0;       // all that steps waited for saving
+  double background_s_ = 0.0;    // this rank's thread at work
   std::uint64_t num_bytes_ = 0;  // of the last one
 };
 

@@ -15,18 +15,22 @@ namespace weft {
 enum class StopReason : std::uint8_t { none, sigterm, sigusr1, time_limit };
 std::string_view name_of(StopReason reason);  // "SIGTERM", "SIGUSR1", "time limit"
 
-// Each rank's word is on its way while the step is computed, a byte to every other rank: some 2 us
-// a step on two ranks of a host. A request is met one or two steps after it came. A run that is
-// started takes one step at least, whatever comes: rerun again and again, it ends.
+// Each rank's word is on its way while the step is computed, two bytes to every other rank: some
+// 2 us a step on two ranks of a host. Rank 0's also says whether its clock wants a checkpoint. A
+// request is met one or two steps after it came. A run that is started takes one step at least,
+// whatever comes: rerun again and again, it ends.
 class StopVote {
  public:
   // `limit_s`: seconds of `signals`' clock, 0: none. Both must outlive it.
   StopVote(Communicator& world, const StopSignals& signals, double limit_s);
 
   // Collective, before each step. `longest_save_s`: what a save after the step can take.
-  void start(double longest_save_s);
+  // `asks_for_save` counts on rank 0 alone.
+  void start(double longest_save_s, bool asks_for_save = false);
   // Collective, after it: whether it was the last one. Of several ranks' reasons the first rank's.
   StopReason wait();
+  // After it: whether rank 0 asked for a save; the same on all ranks.
+  bool is_save_asked_for() const { return words_.front().asks_for_save; }
 
  private:
   // On rank 0: not enough time for this step, what follows it, another step and a save.
@@ -38,8 +42,12 @@ class StopVote {
   double begin_s_ = 0.0;  // of the step
   double end_s_ = -1.0;   // of the step before; negative: none
   double longest_step_s_ = 0.0;
-  double longest_pause_s_ = 0.0;     // between two steps: log, evaluation, save
-  std::vector<StopReason> reasons_;  // by rank
+  double longest_pause_s_ = 0.0;  // between two steps: log, evaluation, save
+  struct Word {
+    StopReason reason;
+    bool asks_for_save;
+  };
+  std::vector<Word> words_;  // by rank
   Request request_;
 };
 

@@ -53,12 +53,14 @@ class TrainJob {
     Trainer trainer(plan_, *data_.images, data_.split, *transport_,
                     options_.resume ? Trainer::Start::restored : Trainer::Start::at_first_step);
     if (is_first()) say_start(trainer);
-    checkpoints_ =
-        std::make_unique<RunCheckpoints>(start_.world(), plan_, data_, run_folder_, text_);
+    // Ends before the trainer, whose state its thread may be reading.
+    RunCheckpoints checkpoints(start_.world(), plan_, data_, run_folder_, text_);
+    checkpoints_ = &checkpoints;
     if (options_.resume) {
       first_step_ = checkpoints_->restore(trainer, *options_.resume);
       agree(start_.world(), "run log", [&] { reopen_run_log(); });
     }
+    checkpoints.prepare(trainer);
     train(trainer);
     return finish(trainer);
   }
@@ -115,8 +117,8 @@ class TrainJob {
     for (index_t step = first_step_; step <= last && !is_stopped(); ++step) {
       if (run_trace_) run_trace_->before_step(step - first_step_);
       const TimeAccount begin = TimeAccount::at(trace);
-      vote.start(checkpoints_->longest_save_s());
-      const StepResult result = trainer.step();
+      vote.start(checkpoints_->longest_save_s(), checkpoints_->is_time_for_one());
+      const StepResult result = step_of(trainer, vote);
       const StopReason stop = vote.wait();
       if (step < last) stopped_ = stop;
       const TimeAccount spent = TimeAccount::at(trace) - begin;
@@ -141,21 +143,41 @@ class TrainJob {
       }
       if (run_trace_) run_trace_->after_step(step - first_step_, step + 1);
       maybe_evaluate(trainer, step, step == last);
-      maybe_save(trainer);
+      maybe_save(trainer,
+                 is_stopped()   ? Next::stop
+                 : step == last ? Next::end
+                                : Next::step,
+                 vote.is_save_asked_for());
     }
     // A run that was complete when it was resumed.
     if (first_step_ > last) maybe_evaluate(trainer, last, true);
     clock_.enter(RunPart::finish);
   }
 
-  void maybe_save(Trainer& trainer) {
-    if (!checkpoints_->is_due(trainer.steps_done(), is_stopped())) return;
+  // A fault that all ranks know of is no reason to lose the save under way, nor the vote's messages.
+  StepResult step_of(Trainer& trainer, StopVote& vote) {
+    try {
+      return trainer.step();
+    } catch (const AgreedError&) {
+      vote.wait();
+      for (const SaveResult& saved : checkpoints_->finish(trainer)) say(saved);
+      throw;
+    }
+  }
+
+  void maybe_save(Trainer& trainer, Next next, bool is_asked_for) {
+    const bool is_due = checkpoints_->is_due(trainer.steps_done(), next, is_asked_for);
+    if (!is_due && !checkpoints_->is_saving()) return;
     const RunClock::Inside part(clock_, RunPart::checkpoint);
     // A checkpoint's steps are in the log wherever the checkpoint is.
-    if (is_first()) log_->sync();
+    if (is_due && is_first()) log_->sync();
     const std::int64_t begin_ns = trainer.context().trace.now_ns();
-    const SaveResult saved = checkpoints_->save(trainer);
-    if (run_trace_) run_trace_->add("checkpoint", trainer.steps_done(), begin_ns);
+    for (const SaveResult& saved : checkpoints_->after_step(trainer, next, is_asked_for))
+      say(saved);
+    if (run_trace_ && is_due) run_trace_->add("checkpoint", trainer.steps_done(), begin_ns);
+  }
+
+  void say(const SaveResult& saved) {
     if (is_first()) progress_.keep(checkpoints_->describe(saved));
   }
 
@@ -272,7 +294,7 @@ class TrainJob {
   std::string run_folder_;  // rank 0 only, as the following two
   std::unique_ptr<Lease> lease_;
   std::unique_ptr<RunLog> log_;
-  std::unique_ptr<RunCheckpoints> checkpoints_;
+  RunCheckpoints* checkpoints_ = nullptr;
   StopReason stopped_ = StopReason::none;
   index_t first_step_ = 0;  // steps done when this process began
   StepStatistics times_;

@@ -125,10 +125,17 @@ void view_box(const Parameter& parameter, const TensorBox& box, Range elements,
               const HeldNumbers& from,
               const std::function<void(const BoxPart& part, const std::uint32_t* bits)>& use) {
   for_each_piece(parameter, box, elements, from.ranges, [&](const std::vector<BoxPart>& parts) {
-    const Range span = span_of(parts);
-    HostMirror kept(from.data + span.begin, span.size() * element_bytes);
-    const auto* const bits = static_cast<const std::uint32_t*>(kept.data());
-    for (const BoxPart& part : parts) use(part, bits + (part.at - span.begin));
+    const auto use_all = [&](const void* data, index_t first) {
+      const auto* const bits = static_cast<const std::uint32_t*>(data);
+      for (const BoxPart& part : parts) use(part, bits + (part.at - first));
+    };
+    if (from.residence == Residence::host) {
+      use_all(from.data, 0);
+    } else {
+      const Range span = span_of(parts);
+      HostMirror kept(from.data + span.begin, span.size() * element_bytes);
+      use_all(kept.data(), span.begin);
+    }
   });
 }
 

@@ -15,10 +15,16 @@
 
 namespace weft {
 
-// One number for each element of `ranges` of the flat blocks, where `ranges` says (device memory).
+enum class Residence : std::uint8_t {
+  device,
+  host  // whatever the device's memory is: no copy of it needs Kokkos
+};
+
+// One number for each element of `ranges` of the flat blocks, where `ranges` says.
 struct HeldNumbers {
   const FlatRanges& ranges;
   float* data;
+  Residence residence = Residence::device;
 };
 
 // Consecutive elements of a box, row by row, that are kept consecutively.

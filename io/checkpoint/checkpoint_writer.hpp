@@ -1,65 +1,63 @@
 // Saves a run's state: all ranks write their shards, all learn whether all could, one commits. A
-// fault of any rank leaves the folder as it was, and the run goes on.
+// fault of any rank leaves the folder as it was, and the run goes on. Either the caller waits for
+// all of it, or for a copy of its state only, which a thread of each rank then writes.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
 
+#include "core/arena.hpp"
 #include "core/flat_ranges.hpp"
-#include "io/checkpoint/checkpoint_folder.hpp"
-#include "io/checkpoint/checkpoint_index.hpp"
+#include "io/checkpoint/checkpoint_save.hpp"
 #include "io/checkpoint/local_state.hpp"
-#include "io/checkpoint/manifest.hpp"
 #include "io/checkpoint/shard_writer.hpp"
+#include "io/checkpoint/staged_state.hpp"
+#include "io/checkpoint/work_thread.hpp"
 #include "parallel/comm/communicator.hpp"
 
 namespace weft {
-
-struct CheckpointOptions {
-  std::string folder;  // RUN/checkpoints; exists; this run holds its lease
-  index_t keep = 2;    // newest ones that stay
-  // Read the new one back from the disk and compare, before an older one goes.
-  bool read_back = true;
-  // What the manifest tells people.
-  std::string program;
-  std::string plan_name;
-  std::string layout;
-};
-
-struct SaveResult {
-  bool is_saved = false;
-  // What went wrong, if anything: of a checkpoint that is saved, that the disk did not confirm it,
-  // that it does not read back as it was written, or that older ones could not be removed.
-  std::string fault;
-  std::string path;             // where it is, or would be
-  std::uint64_t num_bytes = 0;  // of all shards
-  double write_s = 0.0;         // until the commit
-  double verify_s = 0.0;
-};
-
-// Removes what is older than the `keep` newest checkpoints up to step `newest`, which is known to
-// be sound; those that do not open are not counted. Only for the holder of the lease. Throws
-// Error(failed).
-void retire_older(const std::string& folder, index_t newest, index_t keep);
 
 class CheckpointWriter {
  public:
   // `identity` matters on rank 0 alone. `world` must outlive it.
   CheckpointWriter(Communicator& world, CheckpointOptions options, RunIdentity identity);
+  // Stops a save that is under way, as a fault elsewhere does: what it had not committed is
+  // dropped. Waits for the disk, never for another rank.
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Collective over the world. `share`: what this rank writes of every kind; the shares of all
-  // ranks make up everything once. Never throws for what a disk does: that is in the result, the
-  // same on all ranks.
+  // Collective over the world, none being under way. `share`: what this rank writes of every kind;
+  // the shares of all ranks make up everything once. Never throws for what a disk does: that is in
+  // the result, the same on all ranks.
   SaveResult save(const LocalState& state, const FlatRanges& share, const RunProgress& progress);
 
+  // Local, once, before the first start(): memory for copies of `share`, and a thread. `state`'s
+  // parameters must outlive the writer.
+  void make_staging(Arena& arena, const LocalState& state, FlatRanges share);
+  // Collective, none being under way. Copies the share of `state`, which may change from the return
+  // on. A result where it failed at once, the same on all ranks; else poll() or wait() brings it.
+  std::optional<SaveResult> start(const LocalState& state, const RunProgress& progress);
+  bool is_under_way() const { return save_ != nullptr; }
+  // Collective, between steps: a byte to every other rank while one is under way, else nothing.
+  // Once all ranks' threads are done with a stage, the next one begins, or there is the result.
+  std::optional<SaveResult> poll();
+  // Collective, one being under way: until it is over.
+  SaveResult wait();
+
  private:
-  class Save;
+  bool all_are_done();
+  // Collective, all being done: the stage's end, and the next one's begin.
+  void advance();
+  SaveResult take_result();
 
   Communicator& world_;
   CheckpointOptions options_;
   RunIdentity identity_;
   ShardWriter shard_;  // its plan is the next save's
+  std::optional<StagedState> staged_;
+  std::unique_ptr<CheckpointSave> save_;  // under way
+  std::optional<WorkThread> thread_;      // last: it uses all of the above until it has ended
 };
 
 }  // namespace weft

@@ -220,6 +220,7 @@ std::vector<std::size_t> small_ones_first(const std::vector<Dataset>& datasets) 
 class Skeleton::File {
  public:
   File(const std::vector<Dataset>& datasets, const std::vector<Attribute>& root) {
+    const Turn turn;
     start_library();
     const Place place{ExitCode::failed, "cannot lay out a file of tensors"};
     Id file = create_file(memory_, datasets.size(), place);
@@ -242,6 +243,7 @@ class Skeleton::File {
   const FileLayout& layout() const { return layout_; }
 
   void set_root(const std::vector<Attribute>& root) {
+    const Turn turn;
     start_library();
     const Place place{ExitCode::failed, "cannot change a file of tensors"};
     {
@@ -275,6 +277,7 @@ const FileLayout& Skeleton::layout() const { return file_->layout(); }
 void Skeleton::set_root(const std::vector<Attribute>& root) { file_->set_root(root); }
 
 std::string make_file(const std::vector<Table>& tables, const std::vector<Attribute>& root) {
+  const Turn turn;
   start_library();
   const MemoryFile memory;
   const Place place{ExitCode::failed, "cannot make a file of tables"};

@@ -1,6 +1,6 @@
 // The one place that knows HDF5. The library computes and reads formats here, in memory alone: no
 // byte of a checkpoint goes to or comes from the disk through it, since it neither survives a full
-// disk nor a kill (README). Calls come from one thread at a time.
+// disk nor a kill (README). Calls may come from any thread; they take turns.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,14 @@ herr_t keep_innermost(unsigned, const H5E_error2_t* entry, void* text) {
   return 0;
 }
 
+std::mutex& library_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 }  // namespace
+
+Turn::Turn() : lock_(library_mutex()) {}
 
 void fail(const Place& place) {
   // The last entry of this direction is the nearest.

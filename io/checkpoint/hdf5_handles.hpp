@@ -4,6 +4,7 @@
 
 #include <hdf5.h>
 
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -45,6 +46,16 @@ class Id {
  private:
   hid_t id_;
   Close close_;
+};
+
+// The library is one thread's at a time, whether this build of it knows threads or not: rank
+// threads and writer threads take turns. Held by every function of hdf5_file.hpp; not recursive.
+class Turn {
+ public:
+  Turn();
+
+ private:
+  std::lock_guard<std::mutex> lock_;
 };
 
 // In every call, first.

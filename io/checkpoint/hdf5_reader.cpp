@@ -118,25 +118,38 @@ class Reader::File {
   Id id_;
 };
 
-Reader::Reader(std::string bytes, std::string name)
-    : file_(std::make_unique<File>(bytes, std::move(name))) {}
-Reader::~Reader() = default;
+Reader::Reader(std::string bytes, std::string name) {
+  const Turn turn;
+  file_ = std::make_unique<File>(bytes, std::move(name));
+}
+
+Reader::~Reader() {
+  const Turn turn;
+  file_.reset();
+}
 
 std::vector<std::uint64_t> Reader::integers(const std::string& path) const {
+  const Turn turn;
   return file_->values<std::uint64_t>(path, H5T_INTEGER, H5T_NATIVE_UINT64);
 }
 
 std::vector<double> Reader::numbers(const std::string& path) const {
+  const Turn turn;
   return file_->values<double>(path, H5T_FLOAT, H5T_NATIVE_DOUBLE);
 }
 
-std::vector<std::string> Reader::texts(const std::string& path) const { return file_->texts(path); }
+std::vector<std::string> Reader::texts(const std::string& path) const {
+  const Turn turn;
+  return file_->texts(path);
+}
 
 std::string Reader::root_text(const std::string& attribute) const {
+  const Turn turn;
   return file_->root_text(attribute);
 }
 
 std::vector<std::uint64_t> Reader::root_integers(const std::string& attribute) const {
+  const Turn turn;
   return file_->root_integers(attribute);
 }
 

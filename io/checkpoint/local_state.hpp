@@ -17,9 +17,10 @@ namespace weft {
 struct StateKind {
   std::string name;  // "value"; "exp_avg"
   FlatRanges held;   // the part of the flat block that is here
-  float* data;       // device memory, in the order of `held`
+  float* data;       // in the order of `held`
+  Residence residence = Residence::device;
 
-  HeldNumbers numbers() const { return {held, data}; }
+  HeldNumbers numbers() const { return {held, data, residence}; }
 };
 
 struct LocalState {

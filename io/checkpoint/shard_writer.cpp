@@ -2,34 +2,36 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <map>
 #include <utility>
 
 #include "core/box_copy.hpp"
+#include "core/error.hpp"
 #include "core/fingerprint.hpp"
 #include "io/stream_writer.hpp"
-#include "parallel/data/buckets.hpp"
+#include "parallel/data/write_share.hpp"
 
 namespace weft {
 
+namespace {
+
+std::vector<FlatEntry> entries_of(const ParameterSet& parameters) {
+  std::vector<FlatEntry> entries;
+  for (const auto& p : parameters.all()) entries.push_back({p->spec, p->rows});
+  return entries;
+}
+
+}  // namespace
+
 FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size,
                           const FlatRanges& slice) {
-  std::vector<Range> share;
-  index_t replicated = 0;
-  for (const auto& p : parameters.all()) {
-    if (p->spec.is_replicated() && replicated++ % tp_size != tp_rank) continue;
-    slice.for_each_in({p->offset, p->offset + p->spec.local_elements()},
-                      [&](Range flat, index_t) { share.push_back(flat); });
-  }
-  return FlatRanges(std::move(share));
+  return write_share(entries_of(parameters), tp_rank, tp_size, slice);
 }
 
 FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size, int dp_rank,
                           int dp_size) {
-  const auto whole = std::numeric_limits<index_t>::max();
-  const auto slices = make_buckets(flat_layout(parameters), whole, dp_size);
-  return share_to_write(parameters, tp_rank, tp_size, slices_of(slices, dp_rank));
+  return share_to_write(parameters, tp_rank, tp_size,
+                        even_slice(flat_layout(parameters), dp_rank, dp_size));
 }
 
 namespace {
@@ -111,7 +113,8 @@ std::vector<hdf5::Dataset> ShardWriter::datasets() const {
 // The one pass over the file, from its first byte to its last.
 class ShardWriter::Pass {
  public:
-  Pass(const hdf5::FileLayout& layout, const std::string& path) : file_(path, layout.num_bytes) {}
+  Pass(const hdf5::FileLayout& layout, const std::string& path, std::stop_token stop)
+      : path_(path), stop_(std::move(stop)), file_(path, layout.num_bytes) {}
 
   void add_metadata(const hdf5::FileLayout::Metadata& metadata) {
     for (std::size_t done = 0; done < metadata.bytes.size();) {
@@ -163,18 +166,23 @@ class ShardWriter::Pass {
 
   // The room asked for last, filled.
   void add_block(const std::byte* bytes, std::size_t size) {
+    require(!stop_.stop_requested(), ExitCode::failed,
+            path_ + ": not written to its end, because the run ends");
     blocks_.push_back({offset_, size, block_checksum(bytes, size)});
     file_.append();
     offset_ += size;
   }
 
+  std::string path_;
+  std::stop_token stop_;
   StreamWriter file_;
   std::vector<std::uint32_t> aligned_;
   std::vector<BlockRecord> blocks_;
   std::uint64_t offset_ = 0;
 };
 
-ShardRecord ShardWriter::write(const std::string& folder, const std::string& name) const {
+ShardRecord ShardWriter::write(const std::string& folder, const std::string& name,
+                               const std::stop_token& stop) const {
   const hdf5::FileLayout& file = layout();
   ShardRecord record{.name = name, .num_bytes = file.num_bytes, .pieces = {}, .blocks = {}};
   for (const auto& [kind, held] : pieces_)
@@ -185,7 +193,7 @@ ShardRecord ShardWriter::write(const std::string& folder, const std::string& nam
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return file.offsets[a] < file.offsets[b]; });
-  Pass pass(file, folder + "/" + name);
+  Pass pass(file, folder + "/" + name, stop);
   auto metadata = file.metadata.begin();
   const auto add_metadata_before = [&](std::uint64_t offset) {
     for (; metadata != file.metadata.end() && metadata->offset < offset; ++metadata)

@@ -1,9 +1,11 @@
 // Writes what one rank is responsible for as an HDF5 file, in one pass over the memory: copied,
-// hashed and fingerprinted block by block while a thread writes.
+// hashed and fingerprinted block by block while a thread writes. The memory is the state's own, or
+// a copy (staged_state), which another thread than the rank's main one may write.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -14,9 +16,7 @@
 
 namespace weft {
 
-// What the ranks that hold the same thing write of it: an even share of the flat block each. dp
-// ranks take slices that end with norm blocks; of parameters that every tp rank holds, tp ranks
-// take one after the other in turns. Shares of all ranks make up everything, once.
+// What this rank writes of each kind (parallel/data/write_share).
 FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size, int dp_rank,
                           int dp_size);
 // The same where dp ranks own slices (ZeRO): `slice` is this rank's.
@@ -32,8 +32,9 @@ class ShardWriter {
 
   std::uint64_t num_bytes() const { return layout().num_bytes; }
   // Writes the planned shard as file `name` into `folder`, synced. Throws Error(failed) where the
-  // system refuses.
-  ShardRecord write(const std::string& folder, const std::string& name) const;
+  // system refuses, or where a stop is asked for on the way.
+  ShardRecord write(const std::string& folder, const std::string& name,
+                    const std::stop_token& stop = {}) const;
 
  private:
   // One dataset: a box of a tensor.

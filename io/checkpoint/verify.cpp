@@ -11,10 +11,13 @@
 
 namespace weft {
 
-void verify_shard(const std::string& folder, const ShardRecord& record) {
+void verify_shard(const std::string& folder, const ShardRecord& record,
+                  const std::stop_token& stop) {
   const std::string path = folder + "/" + record.name;
   drop_from_cache(path);
   const auto check = [&](std::size_t, std::size_t i, std::span<const std::byte> bytes) {
+    require(!stop.stop_requested(), ExitCode::failed,
+            path + ": not read back to its end, because the run ends");
     const BlockRecord& block = record.blocks[i];
     if (is_unaltered(block, bytes)) return;
     throw Error(

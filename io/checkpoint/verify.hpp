@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@
 namespace weft {
 
 // Reads the shard back, from the disk and not from memory where the system lets us choose. Throws
-// Error(data) that names the first block that is not as the record says.
-void verify_shard(const std::string& folder, const ShardRecord& record);
+// Error(data) that names the first block that is not as the record says; Error(failed) where a stop
+// is asked for on the way.
+void verify_shard(const std::string& folder, const ShardRecord& record,
+                  const std::stop_token& stop = {});
 
 struct VerifyReport {
   std::uint64_t bytes_read = 0;

@@ -1,9 +1,11 @@
 #include "parallel/plan/memory_model.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/reduce_tree.hpp"
 #include "parallel/data/buckets.hpp"
+#include "parallel/data/write_share.hpp"
 
 namespace weft {
 
@@ -52,12 +54,20 @@ PlaceMemory::PlaceMemory(const Plan& plan, index_t tp_rank, index_t pp_rank) : p
     }
   }
   token_blocks_ = plan.token_blocks_of(tp_rank).size();
-  if (plan.layout.zero == 0) return;
-  shares_.assign(static_cast<std::size_t>(plan.layout.dp), 0);
-  for (const Bucket& bucket : make_buckets(flat_layout(entries), plan.comm.bucket_bytes,
-                                           static_cast<int>(plan.layout.dp))) {
-    for (std::size_t rank = 0; rank < shares_.size(); ++rank)
-      shares_[rank] += bucket.cuts[rank + 1] - bucket.cuts[rank];
+  // Without ZeRO-1 the dp ranks write even slices, cut as one bucket.
+  const bool has_shares = plan.layout.zero > 0;
+  if (!has_shares && !plan.stages_checkpoints()) return;
+  const auto buckets =
+      make_buckets(flat_layout(entries),
+                   has_shares ? plan.comm.bucket_bytes : std::numeric_limits<index_t>::max(),
+                   static_cast<int>(plan.layout.dp));
+  for (int rank = 0; rank < static_cast<int>(plan.layout.dp); ++rank) {
+    const FlatRanges slice = slices_of(buckets, rank);
+    if (has_shares) shares_.push_back(slice.num_elements());
+    if (plan.stages_checkpoints())
+      staged_.push_back(
+          write_share(entries, static_cast<int>(tp_rank), static_cast<int>(plan.layout.tp), slice)
+              .num_elements());
   }
 }
 
@@ -70,9 +80,13 @@ RankMemory PlaceMemory::of(index_t dp_rank) const {
   const index_t shared = lanes.shares_one_block ? std::max(largest_, summed_by_blocks_) : 0;
   const index_t gradients = stored_ * lanes.copies + token_blocks_ * summed_by_blocks_ + shared;
   const index_t optimizer = optimizer_elements(dp_rank) * plan_.optimizer.num_moments();
+  const index_t staged = staged_.empty() ? 0
+                                         : staged_[static_cast<std::size_t>(dp_rank)] *
+                                               (1 + plan_.optimizer.num_moments());
   return {.parameter_bytes = stored_ * bytes_per_element,
           .gradient_bytes = gradients * bytes_per_element,
-          .optimizer_bytes = optimizer * bytes_per_element};
+          .optimizer_bytes = optimizer * bytes_per_element,
+          .staging_bytes = staged * bytes_per_element};
 }
 
 index_t checkpoint_bytes(const Plan& plan) {

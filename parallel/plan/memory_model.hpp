@@ -19,11 +19,16 @@ namespace weft {
 //                summed by them
 //   optimizer    4 x optimizer_elements x 2 for adamw (two moments), x 1 for sgd with momentum, x 0
 //                without
+//   staging      with checkpoint.async and checkpoints on the way: 4 x the elements that the rank
+//                writes (parallel/data/write_share) x (1 + moments), host memory
 struct RankMemory {
   index_t parameter_bytes = 0;
   index_t gradient_bytes = 0;
   index_t optimizer_bytes = 0;
-  index_t total_bytes() const { return parameter_bytes + gradient_bytes + optimizer_bytes; }
+  index_t staging_bytes = 0;
+  index_t total_bytes() const {
+    return parameter_bytes + gradient_bytes + optimizer_bytes + staging_bytes;
+  }
 };
 RankMemory rank_memory(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank = 0);
 
@@ -57,6 +62,7 @@ class PlaceMemory {
   index_t largest_ = 0;           // of one parameter of the others
   index_t token_blocks_ = 0;      // that the rank sums
   std::vector<index_t> shares_;   // with ZeRO-1: elements of each dp rank
+  std::vector<index_t> staged_;   // with copies for checkpoints: elements of one kind, by dp rank
 };
 
 }  // namespace weft

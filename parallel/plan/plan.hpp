@@ -124,10 +124,12 @@ struct CommPlan {
 
 // When the state is saved, and how much of it stays. The result does not depend on it.
 struct CheckpointPlan {
-  index_t every_steps = 0;  // 0: no checkpoint on the way
+  index_t every_steps = 0;  // 0: none by number
+  TimeSpan every = {};      // since the one before, by rank 0's clock; 0: none by time
   index_t keep = 2;         // newest ones that stay
   bool at_end = true;       // one after the last step
   bool read_back = true;    // read and verify a new one before an older one is deleted
+  bool async = false;       // steps go on while a copy of the state is written
   friend bool operator==(const CheckpointPlan&, const CheckpointPlan&) = default;
 };
 
@@ -171,6 +173,11 @@ struct Plan {
   // Whether a checkpoint is due once `num_done` steps are done, and how many a whole run writes.
   bool is_checkpoint_due(index_t num_done) const;
   index_t num_checkpoints() const;
+  // Whether checkpoints on the way are written from copies of the state, so that steps go on.
+  bool stages_checkpoints() const { return checkpoint.async && saves_on_the_way(); }
+  bool saves_on_the_way() const {
+    return checkpoint.every_steps > 0 || checkpoint.every.seconds > 0;
+  }
 
   // What a rank of the grid owns, by the range rule.
   Range pieces_of(index_t tp_rank) const { return part_of(tp_rank, layout.tp, num_pieces()); }

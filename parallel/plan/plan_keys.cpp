@@ -222,10 +222,12 @@ void add_checkpoint(Keys& keys) {
   const auto add = adder(keys, KeyScope::layout);
   add("checkpoint.every_steps", &field_at<&Plan::checkpoint, &CheckpointPlan::every_steps>,
       IntegerRange{0, count_limit}, "200");
+  add("checkpoint.every", &field_at<&Plan::checkpoint, &CheckpointPlan::every>, {}, "\"30m\"");
   add("checkpoint.keep", &field_at<&Plan::checkpoint, &CheckpointPlan::keep>, kept_checkpoints,
       "2");
   add("checkpoint.at_end", &field_at<&Plan::checkpoint, &CheckpointPlan::at_end>, {}, "true");
   add("checkpoint.read_back", &field_at<&Plan::checkpoint, &CheckpointPlan::read_back>, {}, "true");
+  add("checkpoint.async", &field_at<&Plan::checkpoint, &CheckpointPlan::async>, {}, "true");
 }
 
 Keys make_keys() {
@@ -256,8 +258,7 @@ const PlanKey* find_key(std::string_view name) {
 }
 
 const std::vector<std::string>& later_keys() {
-  static const std::vector<std::string> keys = {"model.kv_heads", "layout.recompute",
-                                                "checkpoint.async"};
+  static const std::vector<std::string> keys = {"model.kv_heads", "layout.recompute"};
   return keys;
 }
 

@@ -164,7 +164,7 @@ void warn_of_warmup(const Plan& plan, Warnings& found) {
 
 void warn_of_lost_stop(const Plan& plan, Warnings& found) {
   if (plan.run.time_limit.seconds == 0) return;
-  if (plan.checkpoint.every_steps > 0 || plan.checkpoint.at_end) return;
+  if (plan.saves_on_the_way() || plan.checkpoint.at_end) return;
   found.push_back({.key = "run.time_limit",
                    .message = "the plan saves no checkpoints, so a run that is stopped there is "
                               "lost; set checkpoint.every_steps or checkpoint.at_end = true"});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 
@@ -15,8 +16,7 @@ namespace weft::testing {
 
 namespace {
 
-void save(RunCheckpoints& checkpoints, Trainer& trainer) {
-  const SaveResult saved = checkpoints.save(trainer);
+void require_saved(const SaveResult& saved) {
   if (!saved.is_saved || !saved.fault.empty())
     throw std::runtime_error("not saved: " + saved.fault);
 }
@@ -31,12 +31,19 @@ PartResult run_rank(const Plan& plan, const ResumeData& data, const RunPart& par
   RunCheckpoints checkpoints(trainer.mesh().world(), plan, training, part.run_folder, text);
   try {
     if (part.resume) result.first_step = checkpoints.restore(trainer, *part.resume);
+    const bool saves_by_plan = plan.checkpoint.every_steps > 0;
+    if (saves_by_plan) checkpoints.prepare(trainer);
     while (trainer.steps_done() < part.until) {
       result.steps.push_back(trainer.step());
       if (part.after_step) part.after_step(trainer);
+      if (saves_by_plan) {
+        const Next next = trainer.steps_done() == part.until ? Next::stop : Next::step;
+        for (const SaveResult& saved : checkpoints.after_step(trainer, next)) require_saved(saved);
+      }
       if (std::count(part.saves.begin(), part.saves.end(), trainer.steps_done()) > 0)
-        save(checkpoints, trainer);
+        require_saved(checkpoints.save(trainer));
     }
+    result.saving = checkpoints.json().dump();
     result.state_hash = trainer.state_hash();
     result.loss_hash = trainer.loss_hash();
   } catch (const AgreedError& error) {

@@ -29,7 +29,7 @@ struct RunPart {
   std::string run_folder;
   std::optional<ResumeOptions> resume = std::nullopt;
   index_t until = 0;                              // steps done at its end
-  std::vector<index_t> saves = {};                // after so many steps
+  std::vector<index_t> saves = {};                // after so many steps, beside the plan's
   std::function<void(Trainer&)> after_step = {};  // on every rank's thread
 };
 
@@ -37,6 +37,7 @@ struct PartResult {
   int exit_code = 0;       // 0, or that of the error which all ranks have
   std::string error;       // its text
   std::string text;        // what rank 0 said
+  std::string saving;      // RunCheckpoints::json() of rank 0
   index_t first_step = 0;  // steps done when it began
   std::vector<StepResult> steps;
   Hash128 state_hash;

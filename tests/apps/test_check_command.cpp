@@ -177,6 +177,38 @@ TEST_CASE("checkpoints: when, how many, how large") {
   CHECK(text() == "checkpoints none; set checkpoint.every_steps or checkpoint.at_end\n");
   plan.checkpoint.at_end = true;
   CHECK(text().starts_with("checkpoints at the end: 1 in all"));
+  CHECK(json()["async"] == false);
+  CHECK(json()["every_s"] == 0);
+  plan.checkpoint.every = {5400};
+  plan.checkpoint.async = true;
+  CHECK(text() ==
+        "checkpoints every 1h30m and at the end: 1 in all but those by time, the newest 2 kept; "
+        "written while steps go on\n"
+        "  one has 1.4 MiB (parameters and 1 moment); 4.2 MiB on disk at most\n");
+  CHECK(json()["async"] == true);
+  CHECK(json()["every_s"] == 5400);
+  CHECK(json()["bytes_on_disk_at_most"] == 6 * parameter_bytes);
+}
+
+TEST_CASE("the copy for checkpoints is the share that a rank writes, all shares the checkpoint") {
+  Plan plan = sample_plan();
+  const auto memory = [&] {
+    return nlohmann::json::parse(check(plan, std::nullopt, true).out)["memory_bytes"];
+  };
+  plan.checkpoint.async = true;
+  CHECK(memory()["staging"] == 0);  // only at the end: nothing goes on meanwhile
+  plan.checkpoint.every_steps = 6;
+  // One rank writes everything: 185,626 parameters and two moments each, and the gaps that align
+  // them: the stored elements that parameters and optimizer take, too.
+  const auto alone = memory();
+  CHECK(alone["staging"].get<index_t>() ==
+        alone["parameters"].get<index_t>() + alone["optimizer"].get<index_t>());
+  CHECK(alone["staging"].get<index_t>() >= 3 * 742504);
+  plan.layout.dp = 2;  // half of it each, to a norm block
+  CHECK(memory()["staging"].get<double>() ==
+        Approx(alone["staging"].get<double>() / 2).epsilon(0.05));
+  plan.checkpoint.async = false;
+  CHECK(memory()["staging"] == 0);
 }
 
 TEST_CASE("a transport that is not built in is said before the run says it") {
@@ -204,7 +236,8 @@ TEST_CASE("JSON is one object on one line") {
   CHECK(json["dp"]["tree_factor"] == 1.0);
   CHECK(json["memory_bytes"]["total"] == json["memory_bytes"]["parameters"].get<index_t>() +
                                              json["memory_bytes"]["gradients"].get<index_t>() +
-                                             json["memory_bytes"]["optimizer"].get<index_t>());
+                                             json["memory_bytes"]["optimizer"].get<index_t>() +
+                                             json["memory_bytes"]["staging"].get<index_t>());
 }
 
 TEST_CASE("a plan with faults exits with 2 and lists all of them") {

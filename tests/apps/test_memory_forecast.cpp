@@ -4,6 +4,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "io/checkpoint/staged_state.hpp"
 #include "parallel/plan/memory_model.hpp"
 #include "tests/apps/training_run.hpp"
 
@@ -43,6 +44,8 @@ TEST_CASE("the plan's parameters are the model's, and its bytes are what a step 
     plan.layout.zero = layout.zero;
     plan.layout.sequence_parallel = layout.sequence_parallel;
     plan.comm.bucket_bytes = layout.bucket_bytes;
+    plan.checkpoint.async = true;
+    plan.checkpoint.every_steps = 1;
     if (layout.is_vit) {
       plan.model.kind = "vit";
       plan.model.heads = 4;
@@ -71,6 +74,13 @@ TEST_CASE("the plan's parameters are the model's, and its bytes are what a step 
       const auto at_peak = [&](MemoryKind kind) {
         return static_cast<index_t>(trainer.context().arena.peak_of(kind));
       };
+      const Arena& arena = trainer.context().arena;
+      const auto before = arena.in_use(MemoryKind::workspace);
+      const StagedState staged(trainer.context().arena, trainer.state(), trainer.share_to_write());
+      CHECK(memory.staging_bytes == staged.num_bytes());
+      CHECK(memory.staging_bytes ==
+            static_cast<index_t>(arena.in_use(MemoryKind::workspace) - before));
+      CHECK(memory.staging_bytes > 0);
       CHECK(memory.parameter_bytes == at_peak(MemoryKind::parameters));
       CHECK(memory.optimizer_bytes == at_peak(MemoryKind::optimizer));
       CHECK(memory.gradient_bytes == at_peak(MemoryKind::gradients));

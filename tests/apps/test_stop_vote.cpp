@@ -76,3 +76,21 @@ TEST_CASE("the command that goes on is one for a shell", "[stop]") {
         "weft train plans/a.toml --set layout.tp=2 --set 'layout.stages=[1, 2]' --set "
         "'name=it'\\''s' --data 'my data' --run runs/a --resume auto");
 }
+
+TEST_CASE("a save is asked for by the first rank alone, and all know of it", "[stop]") {
+  const StopSignals signals;
+  for (const int num_ranks : {1, 3}) {
+    std::vector<std::vector<bool>> found(static_cast<std::size_t>(num_ranks));
+    run_ranks(num_ranks, [&](Transport& transport) {
+      Communicator world(transport, nullptr, "world", 0, all_ranks(transport));
+      StopVote vote(world, signals, 0.0);
+      for (const bool asks : {false, true, false, true}) {
+        vote.start(0.0, transport.rank() == 0 ? asks : !asks);
+        const bool stops = vote.wait() != StopReason::none;
+        found[static_cast<std::size_t>(transport.rank())].push_back(!stops &&
+                                                                    vote.is_save_asked_for());
+      }
+    });
+    for (const auto& of_rank : found) CHECK(of_rank == std::vector<bool>{false, true, false, true});
+  }
+}

@@ -55,7 +55,7 @@ std::string write_plan(const SmallPlan& plan, const std::string& name) {
        << "dropout = 0.1\nhidden = " << plan.hidden << "\n";
   if (plan.model == "vit") file << "heads = 4\npatch = 8\n";
   file << "[run]\nsteps = " << plan.steps << "\n[checkpoint]\nevery_steps = " << plan.every_steps
-       << "\nkeep = " << plan.keep << "\n";
+       << "\nkeep = " << plan.keep << "\nasync = " << (plan.async ? "true" : "false") << "\n";
   return path + " --data " + data();
 }
 

@@ -16,6 +16,7 @@ struct SmallPlan {
   int steps = 6;
   int every_steps = 2;  // a checkpoint
   int keep = 2;
+  bool async = false;
 };
 // Its file, and its data as an argument: "PLAN --data DIR". `name` tells plans of a test apart.
 std::string write_plan(const SmallPlan& plan, const std::string& name);

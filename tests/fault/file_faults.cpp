@@ -22,7 +22,7 @@
 
 namespace {
 
-enum class Deed { none, ask_to_stop, kill_before, kill_half, kill_after, fail, cut_short };
+enum class Deed { none, ask_to_stop, kill_before, kill_half, kill_after, fail, cut_short, slow };
 
 std::string variable(const char* name, const char* otherwise = "") {
   const char* value = std::getenv(name);
@@ -70,7 +70,7 @@ struct Orders {
                  {"kill-half", Deed::kill_half, 0}, {"kill-after", Deed::kill_after, 0},
                  {"short", Deed::cut_short, 0},     {"enospc", Deed::fail, ENOSPC},
                  {"edquot", Deed::fail, EDQUOT},    {"eio", Deed::fail, EIO},
-                 {"term", Deed::ask_to_stop, 0}};
+                 {"term", Deed::ask_to_stop, 0},    {"slow", Deed::slow, 0}};
     for (const auto& one : known) {
       if (word != one.word) continue;
       deed = one.deed;
@@ -149,6 +149,9 @@ auto carry_out(const Operation& operation, Act act, Refuse refuse) -> decltype(a
   switch (orders().is_now(index) ? orders().deed : Deed::none) {
     case Deed::ask_to_stop:
       syscall(SYS_kill, getpid(), SIGTERM);
+      break;
+    case Deed::slow:
+      usleep(50'000);
       break;
     case Deed::kill_before:
       tell("killed-before");

@@ -15,7 +15,9 @@ namespace {
 using namespace weft::test;
 namespace fs = std::filesystem;
 
-const SmallPlan small{.model = "vit", .hidden = 16, .steps = 6, .every_steps = 2, .keep = 2};
+SmallPlan small_plan(bool async) {
+  return {.model = "vit", .hidden = 16, .steps = 6, .every_steps = 2, .keep = 2, .async = async};
+}
 
 struct Reference {
   std::string plan;
@@ -23,8 +25,8 @@ struct Reference {
   std::vector<FileOperation> operations;
 };
 
-Reference record(const Layout& layout) {
-  Reference reference{write_plan(small, "full-disk"), {}, {}};
+Reference record(const Layout& layout, bool async = false) {
+  Reference reference{write_plan(small_plan(async), "full-disk"), {}, {}};
   const std::string run = fresh_run("full-disk-reference");
   const std::string log = run + ".operations";
   const ProcessResult result = train(reference.plan, run, layout, {}, file_faults(run, log));
@@ -96,8 +98,8 @@ void require_training_goes_on(const Reference& reference, const Layout& layout, 
 }
 
 void fail_each(const Layout& layout, std::size_t stride, const std::string& deed,
-               const std::string& reason) {
-  const Reference reference = record(layout);
+               const std::string& reason, bool async = false) {
+  const Reference reference = record(layout, async);
   for (std::size_t i = 0; i < reference.operations.size(); i += stride) {
     const FileOperation& one = reference.operations[i];
     if (one.name == "unlink" || one.name == "rmdir") continue;
@@ -123,6 +125,14 @@ TEST_CASE("the disk is full from one operation on") {
 
 TEST_CASE("the disk of one of two ranks is full") {
   fail_each({2, "layout.dp=2 layout.zero=1"}, stride(9), "enospc", full);
+}
+
+TEST_CASE("the disk is full for one operation of a save that goes on meanwhile") {
+  fail_each({2, "layout.dp=2 layout.zero=1"}, stride(7), "enospc", full, true);
+}
+
+TEST_CASE("the disk is full from one operation on, saves going on meanwhile") {
+  fail_each(layouts()[0], stride(7), "enospc-on", full, true);
 }
 
 TEST_CASE("the quota is used up, the disk fails") {

@@ -93,8 +93,9 @@ void require_same_after_kills(std::uint64_t seed, Story& story, const Outcome& u
 }
 
 // A share of the tries for each model.
-void kill_and_resume(const std::string& model) {
-  const SmallPlan small{.model = model, .hidden = 32, .steps = 50, .every_steps = 4};
+void kill_and_resume(const std::string& model, bool async = false) {
+  const SmallPlan small{
+      .model = model, .hidden = 32, .steps = 50, .every_steps = 4, .async = async};
   const std::string plan = write_plan(small, "kill-" + model);
   const std::string reference = fresh_run("kill-reference-" + model);
   const ProcessResult first = train(plan, reference);
@@ -125,6 +126,10 @@ TEST_CASE("killed at any moment, resumed on another layout: the same bits, MLP")
 
 TEST_CASE("killed at any moment, resumed on another layout: the same bits, ViT") {
   kill_and_resume("vit");
+}
+
+TEST_CASE("killed at any moment, saves going on meanwhile: the same bits") {
+  kill_and_resume("vit", true);
 }
 
 TEST_CASE("resumed from each checkpoint on each layout: the same bits") {

@@ -14,7 +14,9 @@ namespace {
 using namespace weft::test;
 
 // Three checkpoints of which two stay: the last of them retires the first.
-const SmallPlan small{.model = "vit", .hidden = 16, .steps = 6, .every_steps = 2, .keep = 2};
+SmallPlan small_plan(bool async) {
+  return {.model = "vit", .hidden = 16, .steps = 6, .every_steps = 2, .keep = 2, .async = async};
+}
 
 struct Point {
   int rank;
@@ -61,8 +63,8 @@ void require_survival(const std::string& plan, const Layout& layout, const Layou
   CHECK(rest.out == ".lease\n");
 }
 
-void sweep(const Layout& layout, const Layout& other) {
-  const std::string plan = write_plan(small, "sweep");
+void sweep(const Layout& layout, const Layout& other, bool async = false) {
+  const std::string plan = write_plan(small_plan(async), "sweep");
   const std::string reference = fresh_run("sweep-reference");
   const std::string log = reference + ".operations";
   const ProcessResult recorded = train(plan, reference, layout, {}, file_faults(reference, log));
@@ -100,4 +102,8 @@ TEST_CASE("two ranks with half of the state each, killed at each file operation"
 
 TEST_CASE("two ranks with half of the model each, killed at each file operation") {
   sweep({2, "layout.tp=2 layout.sequence_parallel=true"}, {2, "layout.pp=2"});
+}
+
+TEST_CASE("two ranks killed at each file operation of saves that go on meanwhile") {
+  sweep({2, "layout.dp=2 layout.zero=1"}, {2, "layout.tp=2"}, true);
 }

@@ -21,8 +21,12 @@ Call call_of_fault{};
 int reason_of_fault = 0, first_call = 0, end_call = 0;
 std::atomic<int> num_calls_so_far{0};
 
+std::atomic<bool> is_held{false};
+std::atomic<Call> held_call{};
+
 // 0: as always; else what SystemFault::reason says. Changes of the disk count for Call::any.
 int fault_of(Call call) {
+  if (held_call == call) is_held.wait(true);
   if (!is_armed) return 0;
   const bool changes_disk =
       call != Call::pread && call != Call::fcntl && call != Call::close && call != Call::flock;
@@ -63,6 +67,16 @@ SystemFault::SystemFault(Call call, int reason, int first, int count) {
 SystemFault::~SystemFault() { is_armed = false; }
 
 int SystemFault::num_calls() const { return num_calls_so_far; }
+
+SystemHold::SystemHold(Call call) {
+  held_call = call;
+  is_held = true;
+}
+
+void SystemHold::release() {
+  is_held = false;
+  is_held.notify_all();
+}
 
 }  // namespace weft::test
 

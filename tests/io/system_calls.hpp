@@ -37,4 +37,16 @@ class SystemFault {
   static constexpr int exit_status = 77;  // of a process that died
 };
 
+// From its making until release() all calls of one kind wait, of any thread: for what must be done
+// before something else goes on. One at a time.
+class SystemHold {
+ public:
+  explicit SystemHold(Call call);
+  ~SystemHold() { release(); }
+  SystemHold(const SystemHold&) = delete;
+  SystemHold& operator=(const SystemHold&) = delete;
+
+  void release();
+};
+
 }  // namespace weft::test

@@ -88,8 +88,6 @@ TEST_CASE("keys of later versions are refused, never ignored") {
   CHECK(later("[layout]\nzero = 3\n") ==
         "plan.toml:12:1: layout.zero: expected an integer from 0 to 1; found 3, which is not in "
         "this version; nearest legal: layout.zero = 1");
-  CHECK(later("[checkpoint]\nevery_steps = 200\nasync = true\n") ==
-        "plan.toml:13:1: checkpoint.async: not in this version; remove it");
   CHECK(later("[comm]\ntransport = 'nccl'\n") ==
         "plan.toml:12:1: comm.transport: expected \"auto\", \"ucx\", \"mpi\" or \"local\"; found "
         "\"nccl\", which is not in this version; nearest legal: comm.transport = \"ucx\"");
@@ -354,8 +352,9 @@ TEST_CASE("--set with faults") {
         "string \"two\"");
   CHECK(message_of(small_plan, {"layout.recompute=true"}) ==
         "--set layout.recompute=true: layout.recompute: not in this version; remove it");
-  CHECK(message_of(small_plan, {"checkpoint.async=true"}) ==
-        "--set checkpoint.async=true: checkpoint.async: not in this version; remove it");
+  CHECK(message_of(small_plan, {"checkpoint.async=2"}) ==
+        "--set checkpoint.async=2: checkpoint.async: expected true or false, such as true; found "
+        "the integer 2");
   CHECK(message_of(small_plan, {"layout=5"})
             .starts_with("--set layout=5: layout: expected a table with the keys tp, dp,"));
 }

@@ -68,7 +68,12 @@ Plan unusual_plan(bool adamw) {
                  .threads = 4,
                  .order = "dp,pp,tp"};
   plan.comm = {.transport = "mpi", .bucket_bytes = 12345, .timeout_s = 1.0 / 3};
-  plan.checkpoint = {.every_steps = 77, .keep = 5, .at_end = false, .read_back = false};
+  plan.checkpoint = {.every_steps = 77,
+                     .every = {5400},
+                     .keep = 5,
+                     .at_end = false,
+                     .read_back = false,
+                     .async = true};
   return plan;
 }
 

@@ -146,15 +146,30 @@ FlatRanges StateRank::share() {
                : weft::share_to_write(parameters, tp, tp_size, mesh.rank("dp"), mesh.size("dp"));
 }
 
+namespace {
+
+CheckpointOptions options_for(const std::string& folder, index_t keep, bool read_back) {
+  return {.folder = folder,
+          .keep = keep,
+          .read_back = read_back,
+          .program = "0.0",
+          .plan_name = "some",
+          .layout = "some"};
+}
+
+}  // namespace
+
 SaveResult StateRank::save(const std::string& folder, index_t step, index_t keep, bool read_back) {
-  const CheckpointOptions options{.folder = folder,
-                                  .keep = keep,
-                                  .read_back = read_back,
-                                  .program = "0.0",
-                                  .plan_name = "some",
-                                  .layout = "some"};
-  return CheckpointWriter(mesh.world(), options, some_identity())
+  return CheckpointWriter(mesh.world(), options_for(folder, keep, read_back), some_identity())
       .save(state(), share(), progress_at(step));
+}
+
+std::unique_ptr<CheckpointWriter> StateRank::make_async_writer(const std::string& folder,
+                                                               index_t keep) {
+  auto writer = std::make_unique<CheckpointWriter>(mesh.world(), options_for(folder, keep, true),
+                                                   some_identity());
+  writer->make_staging(context.arena, state(), share());
+  return writer;
 }
 
 std::string StateRank::load(const std::string& path, const LocalState& into, LoadResult& result) {

@@ -63,6 +63,9 @@ struct StateRank {
   FlatRanges share();
   SaveResult save(const std::string& folder, index_t step, index_t keep = 100,
                   bool read_back = true);
+  // Collective. One of several saves; its thread and its memory with it.
+  std::unique_ptr<CheckpointWriter> make_async_writer(const std::string& folder,
+                                                      index_t keep = 100);
   // As a resume does it: compares the tensors, loads, compares fingerprints. The fault's text.
   std::string load(const std::string& path, LoadResult& result) {
     return load(path, state(), result);

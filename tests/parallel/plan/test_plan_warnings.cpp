@@ -115,6 +115,10 @@ TEST_CASE("a time limit without checkpoints") {
   };
   CHECK(warnings_of(limited(0, true)) == "");
   CHECK(warnings_of(limited(2, false)) == "");
+  CHECK(warnings_of([&](Plan& p) {
+          limited(0, false)(p);
+          p.checkpoint.every = {60};
+        }) == "");
   CHECK(warnings_of(limited(0, false)) ==
         "run.time_limit: the plan saves no checkpoints, so a run that is stopped there is lost; "
         "set checkpoint.every_steps or checkpoint.at_end = true");

@@ -1,0 +1,243 @@
+#include "io/checkpoint/checkpoint_save.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "core/error.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/shard_record.hpp"
+#include "io/checkpoint/verify.hpp"
+#include "io/file.hpp"
+
+namespace weft {
+
+namespace {
+
+double seconds_between(std::chrono::steady_clock::time_point begin,
+                       std::chrono::steady_clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+// Empty, or what went wrong.
+std::string fault_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string shard_name(int rank) { return fmt::format("shard-{:05}.h5", rank); }
+
+void write_synced(const std::string& path, std::string_view bytes) {
+  OutputFile file(path, OutputFile::Mode::create);
+  file.write(bytes);
+  file.sync();
+  file.close();
+}
+
+}  // namespace
+
+void retire_older(const std::string& folder, index_t newest, index_t keep) {
+  index_t valid = 0;
+  for (const CheckpointPlace& place : list_checkpoints(folder)) {
+    if (place.step > newest) continue;
+    if (valid >= keep) {
+      remove_checkpoint(folder, place);
+    } else if (fault_of([&] { read_checkpoint_texts(place.path); }).empty()) {
+      ++valid;
+    }
+  }
+}
+
+const char* CheckpointSave::name_of(Stage stage) {
+  static constexpr std::array<const char*, 6> names = {"write",     "commit", "confirm",
+                                                       "read_back", "retire", "over"};
+  return names[static_cast<std::size_t>(stage)];
+}
+
+CheckpointSave::CheckpointSave(Communicator& world, const CheckpointOptions& options,
+                               const RunIdentity& identity, ShardWriter& shard,
+                               RunProgress progress)
+    : world_(world),
+      options_(options),
+      identity_(identity),
+      shard_(shard),
+      progress_(std::move(progress)) {
+  result_.step = progress_.step;
+  result_.path = options_.folder + "/" + step_folder_name(progress_.step);
+}
+
+void CheckpointSave::begin(const LocalState& state, const FlatRanges& share) {
+  const bool is_ready =
+      choose_id() && all_could("prepare", [&] { prepare(state, share); }) && stage();
+  if (is_ready) {
+    stage_ = Stage::write;
+  } else {
+    be_over();
+  }
+}
+
+void CheckpointSave::work(const std::stop_token& stop) {
+  const auto begin = Clock::now();
+  my_fault_ = fault_of([&] {
+    switch (stage_) {
+      case Stage::write:
+        record_ = shard_.write(StagingFolder::path_of(options_.folder, progress_.step, id_),
+                               shard_name(world_.rank()), stop);
+        break;
+      case Stage::commit:
+        if (is_first()) commit();
+        break;
+      case Stage::confirm:
+        if (is_first()) staging_->confirm();
+        break;
+      case Stage::read_back:
+        verify_shard(result_.path, record_, stop);
+        break;
+      case Stage::retire:
+        if (is_first()) retire_older(options_.folder, progress_.step, options_.keep);
+        break;
+      case Stage::over:
+        break;
+    }
+  });
+  result_.work.push_back({name_of(stage_), begin, Clock::now()});
+}
+
+// The commit itself stands, whatever comes of the stages after it.
+void CheckpointSave::end_stage() {
+  const bool is_done = all_could(name_of(stage_), std::exchange(my_fault_, ""));
+  Stage next = Stage::over;
+  switch (stage_) {
+    case Stage::write:
+      if (!is_done) break;
+      packed_ = world_.gather_strings("checkpoint.shards", 0, pack(record_));
+      next = Stage::commit;
+      break;
+    case Stage::commit:
+      result_.is_saved = is_done;
+      if (is_done) next = Stage::confirm;
+      break;
+    case Stage::confirm:
+      result_.write_s = seconds_between(begin_, committed_ = Clock::now());
+      if (is_done) next = options_.read_back ? Stage::read_back : Stage::retire;
+      if (!is_done)
+        result_.fault =
+            "it is in place, but the disk did not confirm that, so that a power cut could "
+            "take it; older ones stay. " +
+            result_.fault;
+      break;
+    case Stage::read_back:
+      result_.verify_s = seconds_between(committed_, Clock::now());
+      if (is_done) next = Stage::retire;
+      if (!is_done)
+        result_.fault =
+            "the checkpoint does not read back as it was written, so older ones stay: " +
+            result_.fault;
+      break;
+    case Stage::retire:
+    case Stage::over:
+      break;
+  }
+  stage_ = next;
+  if (is_over()) be_over();
+}
+
+void CheckpointSave::be_over() {
+  stage_ = Stage::over;
+  staging_.reset();
+  if (result_.write_s == 0.0) result_.write_s = seconds_between(begin_, Clock::now());
+}
+
+// Collective. True where no rank failed; else the first fault is in the result on all ranks.
+bool CheckpointSave::all_could(const std::string& what, const std::string& my_fault) {
+  const auto faults = world_.all_gather_strings("checkpoint." + what, my_fault);
+  for (std::size_t rank = 0; rank < faults.size(); ++rank) {
+    if (faults[rank].empty()) continue;
+    result_.fault = fmt::format("rank {}: {}", rank, faults[rank]);
+    return false;
+  }
+  return true;
+}
+
+bool CheckpointSave::all_could(const std::string& what, const std::function<void()>& body) {
+  return all_could(what, fault_of(body));
+}
+
+bool CheckpointSave::choose_id() {
+  if (!all_could("id", [&] { id_ = is_first() ? new_checkpoint_id() : ""; })) return false;
+  id_ = world_.broadcast_string("checkpoint.id", 0, id_);
+  return true;
+}
+
+void CheckpointSave::prepare(const LocalState& state, const FlatRanges& share) {
+  const std::vector<hdf5::Attribute> root{
+      {"format", std::string("weft-shard")},
+      {"version", std::vector{Manifest::major_version, Manifest::minor_version}},
+      {"id", id_},
+      {"step", std::vector{static_cast<std::uint64_t>(progress_.step)}}};
+  shard_.plan(state, share, root);
+  my_bytes_ = shard_.num_bytes();
+}
+
+// Room and a staging folder, made by one rank.
+bool CheckpointSave::stage() {
+  const std::string_view mine(reinterpret_cast<const char*>(&my_bytes_), sizeof(my_bytes_));
+  for (const std::string& text : world_.all_gather_strings("checkpoint.bytes", mine)) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, text.data(), sizeof(bytes));
+    result_.num_bytes += bytes;
+  }
+  return all_could("stage", [&] {
+    if (!is_first()) return;
+    const std::uint64_t free = free_bytes(options_.folder);
+    require(free > result_.num_bytes, ExitCode::failed,
+            fmt::format("a checkpoint of {} bytes does not fit {}, where {} bytes are free; free "
+                        "some space",
+                        result_.num_bytes, options_.folder, free));
+    staging_.emplace(options_.folder, progress_.step, id_);
+  });
+}
+
+void CheckpointSave::commit() {
+  CheckpointIndex index;
+  index.id = id_;
+  index.progress = progress_;
+  index.identity = identity_;
+  std::vector<ShardRecord> shards;
+  for (const std::string& bytes : packed_) shards.push_back(unpack_shard_record(bytes));
+  join(index, shards);
+  const std::string index_bytes = encode(index);
+  // Read as a resume will read it: what cannot be loaded must not be committed.
+  decode_index(index_bytes, index_name);
+  write_synced(staging_->path() + "/" + index_name, index_bytes);
+  write_synced(staging_->path() + "/" + manifest_name, encode(manifest_of(index, index_bytes)));
+  staging_->commit();
+}
+
+Manifest CheckpointSave::manifest_of(const CheckpointIndex& index,
+                                     const std::string& index_bytes) const {
+  Manifest manifest{
+      .id = id_,
+      .step = progress_.step,
+      .written = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+      .program = options_.program,
+      .plan_name = options_.plan_name,
+      .plan_hash = identity_.plan_hash,
+      .layout = options_.layout,
+      .state_fingerprint = index.state_fingerprint(),
+      .num_elements = static_cast<std::uint64_t>(index.num_elements()),
+      .index_hash = hash128(index_bytes.data(), index_bytes.size()),
+      .files = {{index_name, index_bytes.size()}}};
+  for (const FileRecord& file : index.files) manifest.files.push_back({file.name, file.num_bytes});
+  return manifest;
+}
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+#include "io/checkpoint/work_thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <cassert>
+#include <utility>
+
+namespace weft {
+
+WorkThread::WorkThread() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+WorkThread::~WorkThread() = default;
+
+void WorkThread::start(Work work) {
+  {
+    const std::lock_guard lock(mutex_);
+    assert(!work_);
+    work_ = std::move(work);
+  }
+  changed_.notify_all();
+}
+
+bool WorkThread::is_done() const {
+  const std::lock_guard lock(mutex_);
+  return !work_;
+}
+
+void WorkThread::wait() const {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !work_; });
+}
+
+void WorkThread::run(const std::stop_token& stop) {
+  // Where threads share cores, the one that computes comes first. Only a wish, as the loader's; the
+  // threads that this one starts inherit it.
+  const sched_param none{};
+  ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [this] { return static_cast<bool>(work_); })) {
+    lock.unlock();
+    work_(stop);
+    lock.lock();
+    work_ = nullptr;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace weft
