@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "apps/agreement.hpp"
+#include "apps/layout_json.hpp"
 #include "apps/version_command.hpp"
 #include "io/checkpoint/hdf5_file.hpp"
 #include "io/plan_file.hpp"
@@ -17,11 +18,6 @@ namespace {
 
 bool saves(const Plan& plan) {
   return hdf5::is_built_in() && (plan.checkpoint.every_steps > 0 || plan.checkpoint.at_end);
-}
-
-std::string layout_text(const Plan& plan) {
-  return fmt::format("tp {} x dp {} x pp {}, zero {}, {}", plan.layout.tp, plan.layout.dp,
-                     plan.layout.pp, plan.layout.zero, plan.is_exact() ? "exact" : "fast");
 }
 
 }  // namespace

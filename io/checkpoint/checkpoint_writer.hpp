@@ -39,8 +39,8 @@ struct SaveResult {
 };
 
 // Removes what is older than the `keep` newest checkpoints up to step `newest`, which is known to
-// be sound; those that do not open are not counted. Only for the holder of the lease. Throws
-// Error(failed).
+// be sound; those that do not open are not counted, pinned ones (PINS) stay. Only for the holder of
+// the lease. Throws Error(failed), and Error(data) where PINS cannot be read: then nothing goes.
 void retire_older(const std::string& folder, index_t newest, index_t keep);
 
 class CheckpointWriter {
