@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "apps/ckpt_output.hpp"
 #include "apps/progress_line.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_diff.hpp"
@@ -20,26 +20,12 @@ namespace weft {
 
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 std::uint64_t bytes_of(const Manifest& manifest) {
   std::uint64_t bytes = 0;
   for (const Manifest::File& file : manifest.files) bytes += file.num_bytes;
   return bytes;
-}
-
-// A run folder stands for its checkpoints.
-std::string checkpoints_of(const std::string& path) {
-  std::error_code error;
-  const fs::path inner = fs::path(path) / "checkpoints";
-  const std::string folder = fs::is_directory(inner, error) ? inner.string() : path;
-  require(fs::is_directory(folder, error), ExitCode::data,
-          fmt::format("{}: expected a run folder or its folder checkpoints, found {}", path,
-                      fs::exists(path, error) ? "a file" : "nothing"));
-  return folder;
 }
 
 Json manifest_json(const Manifest& manifest) {
@@ -65,8 +51,7 @@ Json shape_json(const Shape& shape) {
 }
 
 void finish(const CkptOptions& options, const Json& json, std::ostream& text, std::ostream& out) {
-  text << std::flush;
-  if (options.json) out << json.dump() << std::endl;
+  finish_ckpt(options.json, json, text, out);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "apps/layout_json.hpp"
 
+#include <fmt/format.h>
+
 #include "parallel/plan/plan_keys.hpp"
 
 namespace weft {
@@ -19,6 +21,11 @@ nlohmann::ordered_json layout_json(const Plan& plan) {
                                  {"bucket_bytes", plan.comm.bucket_bytes}};
   if (!layout.stages.empty()) json["stages"] = layout.stages;
   return json;
+}
+
+std::string layout_text(const Plan& plan) {
+  return fmt::format("tp {} x dp {} x pp {}, zero {}, {}", plan.layout.tp, plan.layout.dp,
+                     plan.layout.pp, plan.layout.zero, plan.is_exact() ? "exact" : "fast");
 }
 
 }  // namespace weft

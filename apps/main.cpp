@@ -15,7 +15,7 @@
 #include "apps/agreement.hpp"
 #include "apps/bench_gemm_command.hpp"
 #include "apps/check_command.hpp"
-#include "apps/ckpt_command.hpp"
+#include "apps/ckpt_arguments.hpp"
 #include "apps/data_check_command.hpp"
 #include "apps/data_command.hpp"
 #include "apps/eval_command.hpp"
@@ -53,7 +53,7 @@ struct CommandLine {
   LayoutsOptions layouts;
   EvalOptions eval;
   DataMakeOptions make;
-  CkptOptions ckpt;
+  CkptArguments ckpt;
   std::string info_folder;
   std::optional<index_t> num_ranks;
   bool json = false;
@@ -139,33 +139,6 @@ void add_layouts(CLI::App& app, CommandLine& line) {
                       "steps of each run (default: run.steps of the plan, else 20)");
   layouts->add_option("--warmup", line.layouts.warm_up, "of these steps not measured")
       ->capture_default_str();
-}
-
-void add_ckpt(CLI::App& app, CommandLine& line) {
-  CLI::App* ckpt = app.add_subcommand("ckpt", "look at checkpoints");
-  ckpt->require_subcommand(1);
-  const auto add = [&](const char* name, const char* what, const char* path) {
-    CLI::App* command = ckpt->add_subcommand(name, what);
-    command->add_option("PATH", line.ckpt.path, path)->required();
-    command->add_flag("--json", line.ckpt.json,
-                      "one JSON object on the last line of standard output");
-    return command;
-  };
-  add("ls", "the checkpoints of a run, newest first", "a run folder");
-  add("inspect", "what a checkpoint is: run, plan, tensors", "a checkpoint (step-*)")
-      ->add_option("--tensor", line.ckpt.tensor, "where the pieces of this tensor lie");
-  add("verify", "read every byte; exit code 5 where one is altered", "a checkpoint (step-*)");
-  add("diff", "two checkpoints, tensor by tensor; exit code 0 where they are equal, else 1",
-      "a checkpoint (step-*)")
-      ->add_option("OTHER", line.ckpt.other, "another one")
-      ->required();
-}
-
-int run_ckpt(const CLI::App& ckpt, const CkptOptions& options) {
-  if (ckpt.got_subcommand("ls")) return ckpt_ls(options, std::cerr, std::cout);
-  if (ckpt.got_subcommand("inspect")) return ckpt_inspect(options, std::cerr, std::cout);
-  if (ckpt.got_subcommand("verify")) return ckpt_verify(options, std::cerr, std::cout);
-  return ckpt_diff(options, std::cerr, std::cout);
 }
 
 int run_command(const CLI::App& app, const CommandLine& line, Session& session,
@@ -275,7 +248,7 @@ int main(int argc, char** argv) {
   add_train(app, line);
   add_eval(app, line);
   add_layouts(app, line);
-  add_ckpt(app, line);
+  add_ckpt(app, line.ckpt);
 
   CLI::App* bench = app.add_subcommand("bench", "measure the machine");
   bench->require_subcommand(1);

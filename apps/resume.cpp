@@ -10,6 +10,7 @@
 #include "apps/agreement.hpp"
 #include "io/checkpoint/state_loader.hpp"
 #include "io/plan_file.hpp"
+#include "io/safetensors_exchange.hpp"
 
 namespace weft {
 
@@ -59,7 +60,7 @@ void Resume::check_plan(const Checkpoint& checkpoint) {
     if (one.changes_training && (!options_.to_evaluate || decides_evaluation(one.key)))
       changes += fmt::format("\n  {}: {} when it was saved, {} now", one.key, one.before, one.now);
   }
-  if (saved.data != identity_.data)
+  if (saved.data != imported_identity && saved.data != identity_.data)
     changes += fmt::format("\n  the data set's bytes: {} when it was saved, {} now", saved.data,
                            identity_.data);
   require(
@@ -76,7 +77,7 @@ void Resume::check_plan(const Checkpoint& checkpoint) {
     text_ << fmt::format("weft: WARNING: going on with another plan than {}'s:{}\n",
                          checkpoint.path, changes);
   }
-  if (saved.numerics != identity_.numerics)
+  if (saved.numerics != imported_identity && saved.numerics != identity_.numerics)
     text_ << fmt::format(
         "weft: WARNING: {} was written by another build, libraries or CPU: equal bits with the "
         "undisturbed run are not promised.\n  then: {}\n  now:  {}\n",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/agreement.hpp"
+#include "apps/layout_json.hpp"
 #include "apps/version_command.hpp"
 #include "io/checkpoint/hdf5_file.hpp"
 #include "io/plan_file.hpp"
@@ -18,11 +19,6 @@ namespace {
 
 bool saves(const Plan& plan) {
   return hdf5::is_built_in() && (plan.saves_on_the_way() || plan.checkpoint.at_end);
-}
-
-std::string layout_text(const Plan& plan) {
-  return fmt::format("tp {} x dp {} x pp {}, zero {}, {}", plan.layout.tp, plan.layout.dp,
-                     plan.layout.pp, plan.layout.zero, plan.is_exact() ? "exact" : "fast");
 }
 
 // Adds the time it lives.

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <utility>
+
+#include "io/checkpoint/box_reader.hpp"
 
 namespace weft {
 
@@ -47,34 +48,10 @@ void compare_values(TensorDifference& out, const Checkpoint& a, index_t in_a, co
 }  // namespace
 
 std::vector<std::uint32_t> read_rows(const Checkpoint& checkpoint, index_t tensor, Range rows) {
-  const CheckpointIndex& index = checkpoint.index;
-  const index_t width =
-      whole_box(index.tensors[static_cast<std::size_t>(tensor)].global).cols.size();
-  std::vector<std::uint32_t> out(static_cast<std::size_t>(rows.size() * width));
-  // Pieces are grouped by tensor.
-  auto piece = std::partition_point(index.pieces.begin(), index.pieces.end(),
-                                    [&](const PieceRecord& p) { return p.tensor < tensor; });
-  std::vector<FileBlocks> wanted;
-  for (; piece != index.pieces.end() && piece->tensor == tensor; ++piece) {
-    const Range both = intersection(piece->box.rows, rows);
-    if (both.empty()) continue;
-    const index_t cols = piece->box.cols.size();
-    const Range elements{(both.begin - piece->box.rows.begin) * cols,
-                         (both.end - piece->box.rows.begin) * cols};
-    wanted.push_back({piece->file, piece - index.pieces.begin(), blocks_of(*piece, elements)});
-  }
-  read_verified(checkpoint, wanted, [&](index_t number, Range elements, const std::uint32_t* bits) {
-    const Box& box = index.pieces[static_cast<std::size_t>(number)].box;
-    const index_t cols = box.cols.size();
-    for (index_t at = elements.begin; at < elements.end;) {
-      const index_t row = box.rows.begin + at / cols, col = at % cols;
-      const index_t n = std::min(cols - col, elements.end - at);
-      if (rows.contains(row))
-        std::memcpy(out.data() + (row - rows.begin) * width + box.cols.begin + col,
-                    bits + (at - elements.begin), static_cast<std::size_t>(n) * sizeof(float));
-      at += n;
-    }
-  });
+  const TensorRecord& record = checkpoint.index.tensors[static_cast<std::size_t>(tensor)];
+  const Box box{rows, whole_box(record.global).cols};
+  std::vector<std::uint32_t> out(static_cast<std::size_t>(box.num_elements()));
+  read_box(checkpoint, tensor, box, out.data());
   return out;
 }
 

@@ -189,8 +189,12 @@ void sweep(const std::string& folder) {
   }
 }
 
-StagingFolder::StagingFolder(std::string folder, index_t step, const std::string& id)
-    : folder_(std::move(folder)), path_(path_of(folder_, step, id)), step_(step), id_(id) {
+StagingFolder::StagingFolder(std::string folder, index_t step, const std::string& id,
+                             std::string name)
+    : folder_(std::move(folder)),
+      path_(path_of(folder_, step, id)),
+      step_(step),
+      name_(name.empty() ? step_folder_name(step) : std::move(name)) {
   make_new_folder(path_);
 }
 
@@ -209,9 +213,10 @@ std::string StagingFolder::path_of(const std::string& folder, index_t step, cons
 
 void StagingFolder::commit() {
   sync_folder(path_);
-  const std::string place = path_in(folder_, step_folder_name(step_));
+  const std::string place = path_in(folder_, name_);
   require(!exists(place), ExitCode::failed,
-          fmt::format("{} is already there: expected no checkpoint of step {}; it was not touched",
+          fmt::format("{} is already there: expected nothing where the checkpoint of step {} is to "
+                      "be; it was not touched",
                       place, step_));
   rename_path(path_, place);
   is_committed_ = true;

@@ -6,6 +6,7 @@
 //   .staging-<step>-<id>/       a save under way
 //   step-000000200/             committed by one rename of its staging folder
 //   .trash-<step>-<id>/         one being deleted
+//   PINS                        steps that retention leaves alone; made by people and ckpt prune
 //   aside-step-000000300-<id>/  of a later step than one that a run went back to; for its user
 //
 // A kill or a power cut may come between any two lines; in brackets what it leaves.
@@ -69,15 +70,16 @@ void sweep(const std::string& folder);
 // A staging folder. Dropped with all that is in it unless committed.
 class StagingFolder {
  public:
-  StagingFolder(std::string folder, index_t step, const std::string& id);
+  // `name`: what it will be called; empty: the step's name.
+  StagingFolder(std::string folder, index_t step, const std::string& id, std::string name = {});
   ~StagingFolder();
   StagingFolder(const StagingFolder&) = delete;
   StagingFolder& operator=(const StagingFolder&) = delete;
 
   static std::string path_of(const std::string& folder, index_t step, const std::string& id);
   const std::string& path() const { return path_; }
-  // Syncs the staging folder and renames it to the step's folder: the checkpoint is there. Throws
-  // Error(failed), also where the step's folder is there already.
+  // Syncs the staging folder and renames it to its place: the checkpoint is there. Throws
+  // Error(failed), also where its place is taken already.
   void commit();
   // After commit(): syncs the parent, so that it is there after a power cut, too. Throws
   // Error(failed); the checkpoint is there all the same, whole.
@@ -87,7 +89,7 @@ class StagingFolder {
   std::string folder_;
   std::string path_;
   index_t step_;
-  std::string id_;
+  std::string name_;
   bool is_committed_ = false;
 };
 

@@ -1,18 +1,19 @@
 #include "io/checkpoint/checkpoint_save.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <cstring>
-#include <ctime>
+#include <set>
 #include <utility>
 
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/index_file.hpp"
+#include "io/checkpoint/pins.hpp"
+#include "io/checkpoint/shard_format.hpp"
 #include "io/checkpoint/shard_record.hpp"
 #include "io/checkpoint/verify.hpp"
-#include "io/file.hpp"
 
 namespace weft {
 
@@ -33,23 +34,15 @@ std::string fault_of(const std::function<void()>& body) {
   return "";
 }
 
-std::string shard_name(int rank) { return fmt::format("shard-{:05}.h5", rank); }
-
-void write_synced(const std::string& path, std::string_view bytes) {
-  OutputFile file(path, OutputFile::Mode::create);
-  file.write(bytes);
-  file.sync();
-  file.close();
-}
-
 }  // namespace
 
 void retire_older(const std::string& folder, index_t newest, index_t keep) {
   index_t valid = 0;
+  const std::set<index_t> pinned = pinned_steps(folder);
   for (const CheckpointPlace& place : list_checkpoints(folder)) {
     if (place.step > newest) continue;
     if (valid >= keep) {
-      remove_checkpoint(folder, place);
+      if (!pinned.contains(place.step)) remove_checkpoint(folder, place);
     } else if (fault_of([&] { read_checkpoint_texts(place.path); }).empty()) {
       ++valid;
     }
@@ -178,12 +171,7 @@ bool CheckpointSave::choose_id() {
 }
 
 void CheckpointSave::prepare(const LocalState& state, const FlatRanges& share) {
-  const std::vector<hdf5::Attribute> root{
-      {"format", std::string("weft-shard")},
-      {"version", std::vector{Manifest::major_version, Manifest::minor_version}},
-      {"id", id_},
-      {"step", std::vector{static_cast<std::uint64_t>(progress_.step)}}};
-  shard_.plan(state, share, root);
+  shard_.plan(state, share, shard_root(id_, progress_.step));
   my_bytes_ = shard_.num_bytes();
 }
 
@@ -214,30 +202,10 @@ void CheckpointSave::commit() {
   std::vector<ShardRecord> shards;
   for (const std::string& bytes : packed_) shards.push_back(unpack_shard_record(bytes));
   join(index, shards);
-  const std::string index_bytes = encode(index);
-  // Read as a resume will read it: what cannot be loaded must not be committed.
-  decode_index(index_bytes, index_name);
-  write_synced(staging_->path() + "/" + index_name, index_bytes);
-  write_synced(staging_->path() + "/" + manifest_name, encode(manifest_of(index, index_bytes)));
+  write_index(
+      staging_->path(), index,
+      {.program = options_.program, .plan_name = options_.plan_name, .layout = options_.layout});
   staging_->commit();
-}
-
-Manifest CheckpointSave::manifest_of(const CheckpointIndex& index,
-                                     const std::string& index_bytes) const {
-  Manifest manifest{
-      .id = id_,
-      .step = progress_.step,
-      .written = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
-      .program = options_.program,
-      .plan_name = options_.plan_name,
-      .plan_hash = identity_.plan_hash,
-      .layout = options_.layout,
-      .state_fingerprint = index.state_fingerprint(),
-      .num_elements = static_cast<std::uint64_t>(index.num_elements()),
-      .index_hash = hash128(index_bytes.data(), index_bytes.size()),
-      .files = {{index_name, index_bytes.size()}}};
-  for (const FileRecord& file : index.files) manifest.files.push_back({file.name, file.num_bytes});
-  return manifest;
 }
 
 }  // namespace weft

@@ -15,7 +15,6 @@
 #include "io/checkpoint/checkpoint_folder.hpp"
 #include "io/checkpoint/checkpoint_index.hpp"
 #include "io/checkpoint/local_state.hpp"
-#include "io/checkpoint/manifest.hpp"
 #include "io/checkpoint/shard_writer.hpp"
 #include "parallel/comm/communicator.hpp"
 
@@ -54,8 +53,8 @@ struct SaveResult {
 };
 
 // Removes what is older than the `keep` newest checkpoints up to step `newest`, which is known to
-// be sound; those that do not open are not counted. Only for the holder of the lease. Throws
-// Error(failed).
+// be sound; those that do not open are not counted, pinned ones (PINS) stay. Only for the holder of
+// the lease. Throws Error(failed), and Error(data) where PINS cannot be read: then nothing goes.
 void retire_older(const std::string& folder, index_t newest, index_t keep);
 
 class CheckpointSave {
@@ -90,7 +89,6 @@ class CheckpointSave {
   bool stage();
   void commit();
   void be_over();
-  Manifest manifest_of(const CheckpointIndex& index, const std::string& index_bytes) const;
 
   Communicator& world_;
   const CheckpointOptions& options_;

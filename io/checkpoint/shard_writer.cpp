@@ -8,6 +8,7 @@
 #include "core/box_copy.hpp"
 #include "core/error.hpp"
 #include "core/fingerprint.hpp"
+#include "io/checkpoint/shard_format.hpp"
 #include "io/stream_writer.hpp"
 #include "parallel/data/write_share.hpp"
 
@@ -34,27 +35,6 @@ FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_si
                         even_slice(flat_layout(parameters), dp_rank, dp_size));
 }
 
-namespace {
-
-// Whether `next` goes on where `box` ends, row-major, so that the two are one box.
-bool continues(const Box& box, const Box& next) {
-  if (box.cols == next.cols && box.rows.end == next.rows.begin) return true;
-  return box.rows == next.rows && box.rows.size() == 1 && box.cols.end == next.cols.begin;
-}
-
-std::vector<std::uint64_t> extents_of(const Box& box, const Shape& global) {
-  const auto rows = static_cast<std::uint64_t>(box.rows.size());
-  const auto cols = static_cast<std::uint64_t>(box.cols.size());
-  return global.num_dims() == 1 ? std::vector{cols} : std::vector{rows, cols};
-}
-
-hdf5::Attribute corner(const char* name, index_t row, index_t col, const Shape& global) {
-  const auto r = static_cast<std::uint64_t>(row), c = static_cast<std::uint64_t>(col);
-  return {name, global.num_dims() == 1 ? std::vector{c} : std::vector{r, c}};
-}
-
-}  // namespace
-
 void ShardWriter::plan(const LocalState& state, const FlatRanges& share,
                        const std::vector<hdf5::Attribute>& root) {
   state_ = state;
@@ -73,20 +53,7 @@ void ShardWriter::plan(const LocalState& state, const FlatRanges& share,
 
 void ShardWriter::plan_pieces(const FlatRanges& share) {
   pieces_.clear();
-  // Boxes of neighbouring pieces of a parameter are one box where they can be.
-  std::vector<HeldBox> boxes;
-  std::map<std::string, std::size_t> last;  // the box of a tensor that may go on
-  for (const HeldBox& held : boxes_in(*state_.parameters, share)) {
-    const auto known = last.find(held.tensor);
-    if (known != last.end() && continues(boxes[known->second].box.box, held.box.box)) {
-      Box& box = boxes[known->second].box.box;
-      box.rows.end = held.box.box.rows.end;
-      box.cols.end = held.box.box.cols.end;
-    } else {
-      last[held.tensor] = boxes.size();
-      boxes.push_back(held);
-    }
-  }
+  const std::vector<HeldBox> boxes = joined_boxes_in(*state_.parameters, share);
   for (const StateKind& kind : state_.kinds) {
     for (const HeldBox& held : boxes) pieces_.push_back({&kind, held});
   }
@@ -96,16 +63,9 @@ std::vector<hdf5::Dataset> ShardWriter::datasets() const {
   std::vector<hdf5::Dataset> datasets;
   std::map<std::string, int> count;
   for (const auto& [kind, held] : pieces_) {
-    const std::string path = "/" + kind->name + "/" + held.tensor;
-    const Box& box = held.box.box;
-    const Shape& global = held.global;
-    const Box whole = whole_box(global);
+    const int number = count[kind->name + "/" + held.tensor]++;
     datasets.push_back(
-        {.path = path + "/" + std::to_string(count[path]++),
-         .shape = extents_of(box, global),
-         .attributes = {corner("global_shape", whole.rows.end, whole.cols.end, global),
-                        corner("box_begin", box.rows.begin, box.cols.begin, global),
-                        corner("box_end", box.rows.end, box.cols.end, global)}});
+        dataset_of_piece(kind->name, held.tensor, number, held.global, held.box.box));
   }
   return datasets;
 }

@@ -1,0 +1,31 @@
+// `weft ckpt prune`: which of a run's checkpoints stay, and the removal of the others. No ranks, no
+// device.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/range.hpp"
+
+namespace weft {
+
+struct CkptPruneOptions {
+  std::string path = {};              // a run folder or its checkpoints
+  index_t keep = 0;                   // newest ones that verify
+  std::optional<index_t> every = {};  // and those whose step is a multiple of it
+  std::vector<index_t> pins = {};     // and these steps, from now on: they go to PINS
+  bool dry_run = false;
+  bool json = false;
+};
+
+// Reads the newest checkpoints, byte by byte, until `keep` of them are sound; what is older goes,
+// unless it is pinned or of an every-th step. Damaged ones among the newest stay, and are named:
+// only what has `keep` sound ones that are newer is removed, so that nothing is where fewer are
+// there. The run's lease is held meanwhile; a dry run takes none, and changes nothing.
+// Returns 0, or 5 where a damaged one was met. Throws Error(usage) where a run writes there or a
+// pin is of no step that is there, Error(data) where PINS cannot be read.
+int ckpt_prune(const CkptPruneOptions& options, std::ostream& text, std::ostream& out);
+
+}  // namespace weft
