@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/drill_point.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/shard_record.hpp"
@@ -93,7 +94,9 @@ class CheckpointWriter::Save {
 
   // Collective. True where no rank failed; else the first fault is in the result on all ranks.
   bool all_could(const std::string& what, const std::function<void()>& body) {
+    drill::reach_stage(what, false);
     const std::string mine = fault_of(body);
+    drill::reach_stage(what, true);
     const auto faults = world_.all_gather_strings("checkpoint." + what, mine);
     for (std::size_t rank = 0; rank < faults.size(); ++rank) {
       if (faults[rank].empty()) continue;
