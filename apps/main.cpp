@@ -18,6 +18,7 @@
 #include "apps/ckpt_arguments.hpp"
 #include "apps/data_check_command.hpp"
 #include "apps/data_command.hpp"
+#include "apps/drill_command.hpp"
 #include "apps/eval_command.hpp"
 #include "apps/layouts_command.hpp"
 #include "apps/train_command.hpp"
@@ -52,6 +53,7 @@ struct CommandLine {
   ResumeOptions resume;
   LayoutsOptions layouts;
   EvalOptions eval;
+  DrillOptions drill;
   DataMakeOptions make;
   CkptArguments ckpt;
   std::string info_folder;
@@ -116,6 +118,36 @@ void add_eval(CLI::App& app, CommandLine& line) {
       ->type_name("validation|test");
   eval->add_flag("--allow-plan-change", line.eval.allow_plan_change,
                  "judge although task, model or data are not those that were saved");
+}
+
+void add_drill(CLI::App& app, CommandLine& line) {
+  CLI::App* drill = app.add_subcommand(
+      "drill",
+      "rehearse kills and resumes before a long job; starts its ranks itself, so run it without "
+      "mpirun");
+  add_plan_arguments(*drill, line);
+  add_data_argument(*drill, line);
+  DrillOptions& options = line.drill;
+  drill->add_option("--tries", options.tries, "runs to disturb (default 8, or one a point)");
+  drill->add_option("--only", options.only, "only the try of this number, to repeat it");
+  drill->add_option("--seed", options.seed,
+                    "of all that is drawn (default: another one each time)");
+  drill->add_option("--ranks", options.num_ranks, "most ranks of a layout (default: the plan's)");
+  drill
+      ->add_option("--layouts", options.layouts,
+                   "layouts to draw from, the first for the undisturbed run: \"tp=2 dp=1; dp=2; "
+                   "pp=2\" (default: the plan's, and others of as many ranks, and one rank)")
+      ->type_name("LIST");
+  drill->add_option("--points", options.points, drill_points_help())->type_name("LIST");
+  drill->add_option("--steps", options.steps, "of each run (default: the plan's, at most 24)");
+  drill->add_option("--keep", options.keep,
+                    "keep all runs in this new folder (default: only those of failed tries, in "
+                    "runs/drill-<plan>-<time>)");
+  drill->add_option("--launcher", options.launcher,
+                    "starts ranks in place of apps/launch.sh: shell words, in which {ranks} is "
+                    "their number, else -n N follows. It must pass on WEFT_DRILL (mpirun -x)");
+  drill->add_option("--deadline", options.deadline_s,
+                    "seconds that a run may take (default: from the undisturbed run)");
 }
 
 void add_layouts(CLI::App& app, CommandLine& line) {
@@ -209,6 +241,12 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
     const Plan plan = load_plan(line.inputs.plan_path, line.inputs.overrides, line.num_ranks);
     return check_plan(plan, line.num_ranks, line.json, std::cerr, std::cout);
   }
+  if (app.got_subcommand("drill")) {
+    DrillOptions options = line.drill;
+    options.inputs = line.inputs;
+    options.json = line.json;
+    return drill_plan(options, std::cerr, std::cout);
+  }
   if (app.got_subcommand("bench")) {
     return bench_gemm(load_plan(line.inputs.plan_path, line.inputs.overrides), line.json, std::cerr,
                       std::cout);
@@ -247,6 +285,7 @@ int main(int argc, char** argv) {
 
   add_train(app, line);
   add_eval(app, line);
+  add_drill(app, line);
   add_layouts(app, line);
   add_ckpt(app, line.ckpt);
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/drill_point.hpp"
 #include "io/cifar10.hpp"
 
 namespace weft {
@@ -44,6 +45,7 @@ Pass TrainingWork::pass_of(index_t number) const {
 Tensor TrainingWork::forward(index_t number, Tensor input) {
   const Trace::Span span(&context_.trace, Activity::forward, "forward", number);
   context_.arena.set_phase(Phase::forward);
+  drill::reach("forward");
   const Range rows{number * micro_, (number + 1) * micro_};
   StageModel::Output output =
       model_.forward(context_, to_device(context_, model_, *batch_, rows, scale_), std::move(input),
@@ -55,6 +57,7 @@ Tensor TrainingWork::forward(index_t number, Tensor input) {
 Tensor TrainingWork::backward(index_t number, Tensor output_gradient) {
   const Trace::Span span(&context_.trace, Activity::backward, "backward", number);
   context_.arena.set_phase(Phase::backward);
+  drill::reach("backward");
   const bool begins_lane = number % per_lane_ == 0;
   const bool ends_lane = number % per_lane_ == per_lane_ - 1;
   if (begins_lane) grad_sync_.begin_lane(context_, grad_sync_.lanes().begin + number / per_lane_);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/agreement.hpp"
+#include "core/drill_point.hpp"
 #include "io/checkpoint/state_loader.hpp"
 #include "io/plan_file.hpp"
 #include "io/safetensors_exchange.hpp"
@@ -124,11 +125,13 @@ void Resume::load(Trainer& trainer, const Checkpoint& checkpoint) {
   const std::string unknown = find_unknown(checkpoint, is_held, axes);
   if (!unknown.empty()) throw AgreedError(ExitCode::usage, unknown);
 
+  drill::reach("load");
   LoadResult result;
   agree(world_, "load checkpoint",
         [&] { result = load_state(checkpoint, trainer.state(), world_.rank(), world_.size()); });
   const std::string fault = compare_fingerprints(checkpoint, std::move(result.sums), axes);
   if (!fault.empty()) throw AgreedError(ExitCode::data, fault);
+  drill::reach("load.done");
 }
 
 void Resume::set_newer_aside(index_t step) {

@@ -5,9 +5,6 @@
 
 namespace weft {
 
-namespace {
-
-// One word of a POSIX shell.
 std::string shell_word(const std::string& text) {
   constexpr const char* plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
@@ -21,8 +18,6 @@ std::string shell_word(const std::string& text) {
   }
   return quoted + "'";
 }
-
-}  // namespace
 
 std::string resume_command(const RunInputs& inputs, const std::string& run_folder) {
   std::string command = "weft train " + shell_word(inputs.plan_path);

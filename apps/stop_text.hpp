@@ -18,6 +18,9 @@ struct StoppedRun {
   bool saves_none = false;  // no checkpoints in this plan or build
 };
 
+// `text` as one word of a POSIX shell.
+std::string shell_word(const std::string& text);
+
 // Arguments of a shell that start the same run once more, where it stopped; without the launcher.
 std::string resume_command(const RunInputs& inputs, const std::string& run_folder);
 

@@ -21,6 +21,7 @@
 #include "apps/stop_vote.hpp"
 #include "apps/time_account.hpp"
 #include "apps/trainer.hpp"
+#include "core/drill_point.hpp"
 #include "core/kokkos_session.hpp"
 #include "io/plan_file.hpp"
 #include "io/run_log.hpp"
@@ -45,6 +46,7 @@ class TrainJob {
         progress_(text, isatty(STDERR_FILENO) != 0) {}
 
   int run() {
+    drill::arm(session_.rank());
     plan_ = start_.read_plan(options_.inputs, session_.size());
     transport_ = start_.open_transport(plan_);
     data_ = start_.open_data(options_.inputs, plan_);
@@ -118,6 +120,7 @@ class TrainJob {
       if (run_trace_) run_trace_->before_step(step - first_step_);
       const TimeAccount begin = TimeAccount::at(trace);
       vote.start(checkpoints_->longest_save_s(), checkpoints_->is_time_for_one());
+      drill::reach_step(step + 1);
       const StepResult result = step_of(trainer, vote);
       const StopReason stop = vote.wait();
       if (step < last) stopped_ = stop;

@@ -9,6 +9,7 @@
 
 #include "apps/agreement.hpp"
 #include "apps/assemble.hpp"
+#include "core/drill_point.hpp"
 #include "core/numerics_check.hpp"
 #include "core/reduce_tree.hpp"
 #include "io/checkpoint/shard_writer.hpp"
@@ -118,6 +119,7 @@ void Trainer::check_finite(const StepResult& result) const {
 }
 
 StepResult Trainer::step() {
+  drill::reach("data");
   {
     const Trace::Span span(&context_.trace, Activity::data_wait, "loader.next");
     batch_ = &loader_->next();
@@ -142,6 +144,7 @@ StepResult Trainer::step() {
 void Trainer::update(StepResult& result) {
   const Trace::Span span(&context_.trace, Activity::update, "update");
   context_.arena.set_phase(Phase::update);
+  drill::reach("reduce");
   grad_sync_->finish(context_);
   result.gradient_norm = global_norm_->of_gradients(context_, parameters_, mesh_.axis("tp"),
                                                     mesh_.axis("dp"), mesh_.axis("pp"));
@@ -150,6 +153,7 @@ void Trainer::update(StepResult& result) {
   const double factor =
       clip > 0.0 && result.gradient_norm > clip ? clip / result.gradient_norm : 1.0;
   result.learning_rate = learning_rate_.at(step_);
+  drill::reach("update");
   optimizer_->update(context_, parameters_,
                      {.step = step_, .learning_rate = result.learning_rate, .clip_factor = factor});
   context_.device.fence();
@@ -167,6 +171,7 @@ EvalSampler Trainer::sampler_of(EvalSplit split) const {
 Evaluation Trainer::evaluate(EvalSplit split) {
   const Trace::Span span(&context_.trace, Activity::evaluation, "evaluate");
   context_.arena.set_phase(Phase::evaluation);
+  drill::reach("evaluate");
   Communicator& dp = mesh_.axis("dp");
   const EvalSampler sampler = sampler_of(split);
   const auto part = split == EvalSplit::validation ? Cifar10::Part::training : Cifar10::Part::test;

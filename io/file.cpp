@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/drill_point.hpp"
 #include "core/error.hpp"
 
 namespace weft {
@@ -139,6 +140,7 @@ void DirectFile::leave_direct() {
 }
 
 void DirectFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  drill::reach("save.shard");
   while (!bytes.empty()) {
     std::size_t size = bytes.size();
     if (is_direct_) {

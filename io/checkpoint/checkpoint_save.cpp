@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/drill_point.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/index_file.hpp"
@@ -79,6 +80,7 @@ void CheckpointSave::begin(const LocalState& state, const FlatRanges& share) {
 
 void CheckpointSave::work(const std::stop_token& stop) {
   const auto begin = Clock::now();
+  drill::reach_stage(name_of(stage_), false);
   my_fault_ = fault_of([&] {
     switch (stage_) {
       case Stage::write:
@@ -101,6 +103,7 @@ void CheckpointSave::work(const std::stop_token& stop) {
         break;
     }
   });
+  drill::reach_stage(name_of(stage_), true);
   result_.work.push_back({name_of(stage_), begin, Clock::now()});
 }
 
@@ -161,7 +164,10 @@ bool CheckpointSave::all_could(const std::string& what, const std::string& my_fa
 }
 
 bool CheckpointSave::all_could(const std::string& what, const std::function<void()>& body) {
-  return all_could(what, fault_of(body));
+  drill::reach_stage(what, false);
+  const std::string my_fault = fault_of(body);
+  drill::reach_stage(what, true);
+  return all_could(what, my_fault);
 }
 
 bool CheckpointSave::choose_id() {

@@ -1,0 +1,53 @@
+// What a drill does to a run: the disturbances that there are, those that --points names, and the
+// numbers of one try. Pure, but for the random numbers that are handed in.
+#pragma once
+
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/drill_point.hpp"
+#include "core/range.hpp"
+
+namespace weft {
+
+// What is done: by a rank to itself at a point (drill::Deed), or, after one was killed, to the
+// newest checkpoint: a bit flipped, a file cut short.
+enum class DrillDeed { kill, term, stop, full, flip, tear };
+
+struct Disturbance {
+  DrillDeed deed = DrillDeed::kill;
+  std::string point;            // of drill::points()
+  std::optional<index_t> step;  // else drawn
+  friend bool operator==(const Disturbance&, const Disturbance&) = default;
+
+  bool alters_checkpoint() const { return deed == DrillDeed::flip || deed == DrillDeed::tear; }
+  bool is_in_load() const { return point.starts_with("load"); }
+};
+
+// "kill@save.commit:12", as --points takes it.
+std::string to_text(const Disturbance& disturbance);
+std::string_view name_of(DrillDeed deed);
+
+// The length of the drill's runs, and how often they save.
+struct DrillLength {
+  index_t steps = 0;
+  index_t every = 0;
+  index_t keep = 2;
+};
+
+// Items DEED@POINT[:STEP] apart by commas; POINT alone is kill@POINT, and flip, tear and full need
+// no point. Throws Error(usage) that names the nearest deed or point, or the steps that there are.
+std::vector<Disturbance> parse_disturbances(std::string_view text, const DrillLength& length);
+
+// One of each kind, in an order that `seed` decides: what a drill does where no points are named.
+std::vector<Disturbance> all_disturbances(const DrillLength& length, std::uint64_t seed);
+
+// Orders for the parts of one try, in turn; the parts after them are not disturbed. A load is
+// disturbed in the second part, once the first was killed. `span_s`: how long a part works.
+std::vector<drill::Order> draw_orders(const Disturbance& disturbance, const DrillLength& length,
+                                      double span_s, std::mt19937_64& random);
+
+}  // namespace weft

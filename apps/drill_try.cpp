@@ -1,0 +1,309 @@
+// Parts of a run, one after the other, and what must be true after each; see the header.
+#include "apps/drill_try.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+
+#include "apps/layout_json.hpp"
+#include "core/error.hpp"
+
+namespace weft {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int most_parts = 4;
+// Without a deadline: so long may pass between two steps of the undisturbed run.
+constexpr double longest_pause_s = 900.0;
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string launch_words(const std::string& launcher, index_t num_ranks) {
+  const std::string number = std::to_string(num_ranks);
+  if (const std::size_t at = launcher.find("{ranks}"); at != std::string::npos)
+    return launcher.substr(0, at) + number + launcher.substr(at + 7);
+  if (!launcher.empty()) return launcher + " -n " + number;
+  if (num_ranks == 1) return "";
+  // The source folder's script knows what mpirun needs here; an installed weft may be without it.
+  if (fs::exists(WEFT_LAUNCH_SCRIPT)) return "'" WEFT_LAUNCH_SCRIPT "' " + number;
+  return "mpirun -n " + number;
+}
+
+std::vector<std::string> train_arguments(const DrillSetup& setup, const GridLayout& layout,
+                                         const std::string& run_folder, bool is_disturbed) {
+  std::vector<std::string> words = {fs::read_symlink("/proc/self/exe").string(),
+                                    "train",
+                                    setup.inputs.plan_path,
+                                    "--run",
+                                    run_folder,
+                                    "--resume",
+                                    "auto"};
+  if (!setup.inputs.data_folder.empty())
+    words.insert(words.end(), {"--data", setup.inputs.data_folder});
+  const auto set = [&](const std::string& text) { words.insert(words.end(), {"--set", text}); };
+  for (const std::string& text : setup.inputs.overrides) set(text);
+  const nlohmann::ordered_json keys = layout_json(layout.plan);
+  for (const auto& [key, value] : keys.items()) {
+    const bool is_comm = key == "transport" || key == "bucket_bytes";
+    set(fmt::format("{}.{}={}", is_comm ? "comm" : "layout", key, value.dump()));
+  }
+  if (is_disturbed && setup.timeout_s > 0.0)
+    set(fmt::format("comm.timeout_s={:.1f}", setup.timeout_s));
+  return words;
+}
+
+class Try {
+ public:
+  Try(const DrillSetup& setup, const DrillOutcome& undisturbed, ProgressLine& progress,
+      std::string label, DrillTryResult& result)
+      : setup_(setup),
+        undisturbed_(undisturbed),
+        progress_(progress),
+        label_(std::move(label)),
+        result_(result),
+        run_(result.folder + "/run") {}
+
+  void run(const std::vector<drill::Order>& orders, std::mt19937_64& random) {
+    for (std::size_t i = 0; i < most_parts; ++i) {
+      const GridLayout& layout = setup_.layouts[random() % setup_.layouts.size()];
+      std::optional<drill::Order> order;
+      if (i < orders.size()) order = orders[i];
+      if (order) {
+        order->rank =
+            static_cast<index_t>(random() % static_cast<std::uint64_t>(layout.plan.num_ranks()));
+        note(describe(*order));
+      }
+      const DrillEnd end = run_part(layout, order);
+      if (!is_as_expected(end, order, layout) || !is_resumed_well(order)) return;
+      logged_ = num_logged_steps(run_);
+      if (end.exit_code == 0) break;
+      if (i == 0 && result_.disturbance.alters_checkpoint()) {
+        altered_ = newest_checkpoint(run_);
+        note(alter_newest_checkpoint(run_, result_.disturbance.deed, random));
+      }
+      if (i + 1 == most_parts)
+        return judge(DrillVerdict::failed, fmt::format("not through after {} runs", most_parts));
+    }
+    compare();
+  }
+
+ private:
+  void judge(DrillVerdict verdict, const std::string& reason) {
+    result_.verdict = verdict;
+    result_.reason = reason;
+  }
+  void note(const std::string& text) { result_.done += (result_.done.empty() ? "" : ", ") + text; }
+
+  static std::string describe(const drill::Order& order) {
+    const std::string deed = fmt::format("{} rank {} ", name_of(order.deed), order.rank);
+    if (order.at == drill::at_time) return deed + fmt::format("after {:.2f} s", order.seconds);
+    if (order.at == "step") return deed + fmt::format("at step {}", order.step);
+    return deed + "at " + order.at +
+           (order.step > 0 ? fmt::format(" of step {} or later", order.step) : "");
+  }
+
+  DrillEnd run_part(const GridLayout& layout, const std::optional<drill::Order>& order) {
+    const std::size_t number = result_.parts.size() + 1;
+    output_ = fmt::format("{}/output-{}.txt", result_.folder, number);
+    newest_before_ = newest_checkpoint(run_);
+    const DrillEnd end = run_drill_job(setup_, layout, run_, output_, order,
+                                       fmt::format("{}, run {} of it", label_, number), progress_);
+    result_.parts.push_back(
+        {layout.name, order ? drill::to_text(*order) : "", end.exit_code, end.seconds});
+    return end;
+  }
+
+  bool is_as_expected(const DrillEnd& end, const std::optional<drill::Order>& order,
+                      const GridLayout& layout) {
+    if (end.is_interrupted) {
+      judge(DrillVerdict::interrupted, "the drill was asked to stop");
+    } else if (end.is_hang) {
+      judge(DrillVerdict::hang,
+            fmt::format("{} had not ended after {:.0f} s, and was killed",
+                        order ? "the disturbed run" : "the resumed run", end.seconds));
+    } else if (!order) {
+      if (end.exit_code == 0) return true;
+      judge(DrillVerdict::failed, fmt::format("the resumed run ended with exit code {}: {}",
+                                              end.exit_code, last_words(output_)));
+    } else if (is_reached(*order, end)) {
+      const std::string fault = fault_of_end(*order, end, layout.plan.num_ranks());
+      if (fault.empty()) return true;
+      judge(DrillVerdict::failed, fault);
+    }
+    return false;
+  }
+
+  bool is_reached(const drill::Order& order, const DrillEnd& end) {
+    if (order.at == drill::at_time) {
+      if (end.exit_code == 0) note("which came after its end");
+      return true;
+    }
+    const std::string mark = fmt::format("weft: drill: rank {}, {} of step", order.rank, order.at);
+    if (read_text(output_).find(mark) != std::string::npos) return true;
+    judge(DrillVerdict::not_reached,
+          fmt::format("the run ended with exit code {} and rank {} did not say that it came to {}: "
+                      "{}. Does the launcher pass {} on to the ranks?",
+                      end.exit_code, order.rank, order.at, last_words(output_),
+                      drill::order_variable));
+    return false;
+  }
+
+  // Empty: the run ended as one must that this was done to.
+  std::string fault_of_end(const drill::Order& order, const DrillEnd& end, index_t num_ranks) {
+    const int code = end.exit_code;
+    const bool is_too_late = order.at == drill::at_time && code == 0;
+    const auto unexpected = [&](const char* expected) {
+      return fmt::format("expected exit code {} after this, found {}: {}", expected, code,
+                         last_words(output_));
+    };
+    switch (order.deed) {
+      case drill::Deed::kill:
+        return code != 0 || is_too_late ? "" : unexpected("other than 0");
+      case drill::Deed::term: {
+        const bool is_through = code == 0 && num_logged_steps(run_) == setup_.length.steps;
+        return code == 3 || is_through ? "" : unexpected("3, saved and stopped,");
+      }
+      case drill::Deed::stop:
+        if (is_too_late) return "";
+        // Alone, nobody can notice. Other launchers than ours may tell another code.
+        if (num_ranks == 1 || !setup_.launcher.empty())
+          return code != 0 ? "" : unexpected("other than 0");
+        return code == 4 ? "" : unexpected("4, a peer is gone,");
+      case drill::Deed::full:
+        if (read_text(output_).find("ALARM") == std::string::npos)
+          return "a save met a full disk, and there is no ALARM in the output";
+        return code == 0 || code == 1 ? "" : unexpected("0, or 1 after the last save,");
+    }
+    return "";
+  }
+
+  // Where a part went on from, and what was lost between.
+  bool is_resumed_well(const std::optional<drill::Order>& order) {
+    const bool may_be_killed_before = order.has_value();
+    if (result_.parts.size() == 1 || may_be_killed_before) return true;
+    const std::optional<index_t> from = resumed_from(run_);
+    if (!from) return lost("events.jsonl does not say where the run went on from");
+    result_.resumed_from = *from;
+    result_.lost_steps += std::max<index_t>(0, logged_ - *from);
+    if (altered_) {
+      if (*from == *altered_)
+        return lost(fmt::format("it went on from step {}, which was altered", *from));
+      return *from > 0 || lost("it began anew, though an older checkpoint was whole");
+    }
+    if (*from != newest_before_)
+      return lost(fmt::format("it went on from step {}, and the newest checkpoint was of step {}",
+                              *from, newest_before_));
+    // The save of one step may have been under way, or have failed.
+    const index_t every = setup_.length.every;
+    const index_t least = (std::max<index_t>(logged_, 1) - 1) / every * every - every;
+    return *from >= least ||
+           lost(fmt::format("it had done {} steps and saves every {}, but went on from step {}",
+                            logged_, every, *from));
+  }
+  bool lost(const std::string& reason) {
+    judge(DrillVerdict::lost_state, reason);
+    return false;
+  }
+
+  void compare() {
+    const DrillOutcome outcome = read_outcome(run_);
+    const std::string fault = fault_of_log(run_, setup_.length.steps);
+    if (outcome.state_hash != undisturbed_.state_hash)
+      return judge(DrillVerdict::differs, fmt::format("state_hash {}, undisturbed {}",
+                                                      outcome.state_hash, undisturbed_.state_hash));
+    if (outcome.loss_hash != undisturbed_.loss_hash)
+      return judge(DrillVerdict::differs, fmt::format("loss_hash {}, undisturbed {}",
+                                                      outcome.loss_hash, undisturbed_.loss_hash));
+    if (!fault.empty()) return judge(DrillVerdict::differs, fault);
+    judge(DrillVerdict::same, "");
+  }
+
+  const DrillSetup& setup_;
+  const DrillOutcome& undisturbed_;
+  ProgressLine& progress_;
+  std::string label_;
+  DrillTryResult& result_;
+  std::string run_;
+  std::string output_;  // of the newest part
+  index_t newest_before_ = 0;
+  index_t logged_ = 0;  // steps, at the end of the last part
+  std::optional<index_t> altered_;
+};
+
+}  // namespace
+
+DrillEnd run_drill_job(const DrillSetup& setup, const GridLayout& layout,
+                       const std::string& run_folder, const std::string& output_path,
+                       const std::optional<drill::Order>& order, const std::string& label,
+                       ProgressLine& progress) {
+  DrillJob job{.launcher = launch_words(setup.launcher, layout.plan.num_ranks()),
+               .arguments = train_arguments(setup, layout, run_folder, order.has_value()),
+               .output_path = output_path,
+               .deadline_s = setup.deadline_s};
+  if (order) job.order = drill::to_text(*order);
+  job.stops_a_rank = order && order->deed == drill::Deed::stop;
+  index_t steps_seen = -1;
+  double seen_at_s = 0.0;
+  job.watch = [&](double elapsed_s) {
+    const index_t steps = num_logged_steps(run_folder);
+    if (steps != steps_seen) seen_at_s = elapsed_s;
+    steps_seen = steps;
+    progress.show([&] {
+      return fmt::format("{} on {}: step {}/{}, {:.0f} s", label, layout.name, steps,
+                         setup.length.steps, elapsed_s);
+    });
+    return setup.deadline_s > 0.0 || elapsed_s - seen_at_s < longest_pause_s;
+  };
+  return run_to_its_end(job);
+}
+
+std::string last_words(const std::string& output_path) {
+  std::istringstream lines(read_text(output_path));
+  std::string last, ours;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find_first_not_of(" -") == std::string::npos) continue;
+    last = line;
+    if (line.starts_with("weft: ") || line.find("ends the run") != std::string::npos) ours = line;
+  }
+  const std::string& words = ours.empty() ? last : ours;
+  return words.empty() ? "it said nothing" : words;
+}
+
+std::string_view name_of(DrillVerdict verdict) {
+  static constexpr std::array<std::string_view, 7> names = {
+      "same bits", "OTHER BITS", "HANG", "LOST STATE", "NOT REACHED", "FAILED", "interrupted"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+double DrillTryResult::seconds() const {
+  return std::accumulate(parts.begin(), parts.end(), 0.0,
+                         [](double sum, const DrillPart& part) { return sum + part.seconds; });
+}
+
+DrillTryResult run_drill_try(const DrillSetup& setup, const DrillOutcome& undisturbed,
+                             double span_s, index_t number, const Disturbance& disturbance,
+                             const std::string& label, ProgressLine& progress) {
+  DrillTryResult result{.number = number, .disturbance = disturbance};
+  result.folder = fmt::format("{}/try-{}", setup.folder, number);
+  fs::create_directories(result.folder);
+  std::seed_seq seeds{setup.seed, static_cast<std::uint64_t>(number)};
+  std::mt19937_64 random(seeds);
+  const auto orders = draw_orders(disturbance, setup.length, span_s, random);
+  Try(setup, undisturbed, progress, label, result).run(orders, random);
+  return result;
+}
+
+}  // namespace weft
