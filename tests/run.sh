@@ -6,6 +6,7 @@
 #   WEFT_SANITIZERS=0           leave out the asan and tsan builds
 #   WEFT_MUTATIONS=1            afterwards the mutation leg, too (tests/mutation/run.sh)
 #   WEFT_WERROR=1               warnings are errors
+#   WEFT_SLURM=1                installs Slurm (Debian, root) for the test of the job scripts on it, else skipped
 #   WEFT_TEST_CIFAR10=DIR       the real CIFAR-10 (official binary files): its tests run, else skip
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +17,7 @@ say() { printf '\n== %s\n' "$*"; }
 
 say "setting up"
 kokkos=$(apps/setup.sh)
+if [ "${WEFT_SLURM:-0}" = 1 ]; then tests/slurm/install.sh; fi
 
 # build PRESET [TARGET]
 build() {

@@ -139,6 +139,28 @@ TEST_CASE("a job that mpirun runs hands its signal on; one that Slurm ends is no
   CHECK(outcome_of(run) == example().outcome);
 }
 
+// Slurm 22.05 does so on a node that failed and came back.
+TEST_CASE("srun's 0 without ranks is not the end of the run") {
+  Cluster cluster;
+  const std::string run = fresh_run("batch-no-ranks");
+  const auto start_ranks_at = [&](int attempt) {
+    write_script(cluster.folder + "/srun", "echo srun >>" + cluster.log + "\ntest $(grep -c srun " +
+                                               cluster.log + ") -ge " + std::to_string(attempt) +
+                                               " || exit 0\nshift\nexec " + launch + " \"$@\"\n");
+  };
+  start_ranks_at(9);
+  const ProcessResult never = cluster.submit("weft.sbatch", run, "");
+  INFO(never.text);
+  CHECK(never.exit_code == 1);
+  CHECK(read_file(cluster.log) == "srun\nsrun\nsrun\n");
+  start_ranks_at(2);
+  const ProcessResult second = cluster.submit("weft.sbatch", run, "");
+  INFO(second.text);
+  REQUIRE(second.exit_code == 0);
+  CHECK(read_file(cluster.log) == "srun\nsrun\n");
+  CHECK(outcome_of(run) == example().outcome);
+}
+
 TEST_CASE("a job that fails is not requeued") {
   Cluster cluster;
   for (const std::string script : {"weft.sbatch", "weft-mpirun.sbatch"}) {
