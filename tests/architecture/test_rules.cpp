@@ -121,6 +121,7 @@ TEST_CASE("rule: third-party fences") {
   CHECK(fenced("io/plan_file.hpp", "toml++/toml.h"));
   CHECK_FALSE(fenced("io/plan_file.cpp", "toml++/toml.h"));
   CHECK_FALSE(fenced("io/plan_file_keys.cpp", "toml++/toml.h"));
+  CHECK_FALSE(fenced("io/name_table.cpp", "toml++/toml.h"));
   CHECK(fenced("io/plan_file.cpp", "CLI/CLI.hpp"));
   CHECK_FALSE(fenced("apps/main.cpp", "CLI/CLI.hpp"));
   CHECK(fenced("core/a.cpp", "catch2/catch.hpp"));

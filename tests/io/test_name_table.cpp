@@ -1,3 +1,4 @@
+// A table of names for tensors of other programs: what it maps, and what it refuses.
 #include <catch2/catch.hpp>
 
 #include "io/name_table.hpp"

@@ -1,10 +1,11 @@
-// What a load takes beside the state itself: a window, however large the tensors are, and whoever
-// wrote them.
+// What a load takes beside the state itself, and what cutting a checkpoint anew takes: a window,
+// however large the tensors are, and whoever wrote them.
 #include <catch2/catch.hpp>
 
 #include <new>
 #include <optional>
 
+#include "io/checkpoint/reshard.hpp"
 #include "tests/io/checkpoint/heap_peak.hpp"
 #include "tests/io/checkpoint/state_ranks.hpp"
 #include "tests/io/temporary_folder.hpp"
@@ -87,4 +88,27 @@ TEST_CASE("a load takes a window of memory, not a tensor's", "[checkpoint][state
       CHECK(of_large.largest_bytes < of_small.largest_bytes + 2 * mib);
     }
   }
+}
+
+TEST_CASE("a reshard takes a window of memory, not a tensor's", "[checkpoint][state][memory]") {
+  constexpr index_t width = 1024;
+  const TemporaryFolder folder;
+  const auto use_of_reshard = [&](index_t rows, index_t num_shards) {
+    const SomeModel model{{"up", cut({rows, width}, 0)}, {"down", cut({width, rows}, 1)}};
+    const std::string path = folder / step_folder_name(rows);
+    on_state_ranks(model, {.shards = 2, .tp = 2},
+                   [&](StateRank& rank) { rank.save(folder.path(), rows, 100, false); });
+    const Checkpoint source = open_checkpoint(path);
+    const auto shards = cut_evenly(source.index.tensors, num_shards);
+    const HeapPeak heap;
+    reshard(source, shards, {}, NewPlace(folder / ("made-" + std::to_string(rows)), rows));
+    return HeapUse{heap.peak_bytes(), heap.largest_bytes()};
+  };
+  // 48 MiB of state, and 192.
+  const HeapUse small = use_of_reshard(2048, 3), large = use_of_reshard(8192, 3);
+  INFO("small " << small.peak_bytes << ", large " << large.peak_bytes << ", at once "
+                << large.largest_bytes);
+  CHECK(large.peak_bytes < small.peak_bytes + 2 * mib);
+  CHECK(large.peak_bytes < 64 * mib);
+  CHECK(large.largest_bytes < 9 * mib);
 }
