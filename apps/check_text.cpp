@@ -157,7 +157,7 @@ void print_memory(const CheckReport& report, std::ostream& text) {
                       report.copies.max, bytes_text(memory.optimizer_bytes));
   if (layout.zero == 1) text << fmt::format(" (ZeRO-1: one of {} slices)", layout.dp);
   if (memory.staging_bytes > 0)
-    text << fmt::format(", copy for checkpoints {}", bytes_text(memory.staging_bytes));
+    text << fmt::format(", staged copy of a save {}", bytes_text(memory.staging_bytes));
   text << '\n';
 }
 

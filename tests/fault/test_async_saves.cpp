@@ -117,17 +117,19 @@ TEST_CASE("training that fails leaves the checkpoint that was under way") {
 }
 
 TEST_CASE("a checkpoint by the clock, on all ranks after the same step") {
-  const SmallPlan small{.steps = 2000, .every_steps = 0, .keep = 100, .async = true};
+  const SmallPlan small{.steps = 800, .every_steps = 0, .keep = 1000, .async = true};
   const std::string run = fresh_run("async-clock");
   const ProcessResult result =
       train(write_plan(small, "async-clock"), run, two, "--set checkpoint.every=1s");
   INFO(result.text);
   REQUIRE(result.exit_code == 0);
-  const auto saving = summary_of(run).at("checkpoints");
-  const double seconds = summary_of(run).at("training_s");
-  INFO(saving.dump() << " in " << seconds << " s");
-  const auto saved = saving.at("saved").get<int>();
-  CHECK(saved >= 1 + static_cast<int>(seconds / 2.5));
-  CHECK(saved <= 2 + static_cast<int>(seconds + 1));
+  const nlohmann::json summary = summary_of(run);
+  const double seconds =
+      summary.at("training_s").get<double>() + summary.at("checkpoint_s").get<double>();
+  INFO(summary.at("checkpoints").dump() << " in " << seconds << " s");
+  const int saved = summary.at("checkpoints").at("saved");
+  // One at the end; the others a second apart at least, and not much more but on a busy machine.
+  CHECK(saved <= 2 + static_cast<int>(seconds));
+  CHECK(saved >= 1 + static_cast<int>(seconds / 3));
   CHECK(valid_step_folders(run).size() == static_cast<std::size_t>(saved));
 }
