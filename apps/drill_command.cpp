@@ -265,7 +265,16 @@ class Drill {
     const auto is_bad = [](const DrillTryResult& one) { return one.verdict != DrillVerdict::same; };
     const auto num_bad = std::count_if(results_.begin(), results_.end(), is_bad);
     index_t lost = 0;
-    for (const DrillTryResult& one : results_) lost += one.lost_steps;
+    index_t too_late = 0;
+    for (const DrillTryResult& one : results_) {
+      lost += one.lost_steps;
+      too_late += one.came_too_late ? 1 : 0;
+    }
+    if (too_late > 0)
+      text_ << fmt::format(
+          "weft: WARNING: {} of {} tries rehearsed nothing: the moment that was drawn came after "
+          "the run's end\n",
+          too_late, results_.size());
     if (num_bad == 0) {
       text_ << fmt::format(
           "PASSED: {} of {} tries ended with the undisturbed run's state_hash and loss_hash; {} "

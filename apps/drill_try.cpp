@@ -148,7 +148,8 @@ class Try {
 
   bool is_reached(const drill::Order& order, const DrillEnd& end) {
     if (order.at == drill::at_time) {
-      if (end.exit_code == 0) note("which came after its end");
+      result_.came_too_late = end.exit_code == 0;
+      if (result_.came_too_late) note("which came after its end");
       return true;
     }
     const std::string mark = fmt::format("weft: drill: rank {}, {} of step", order.rank, order.at);

@@ -52,6 +52,7 @@ struct DrillTryResult {
   Disturbance disturbance;
   std::string done = {};  // what was done to it, for people
   std::vector<DrillPart> parts = {};
+  bool came_too_late = false;  // a moment after the run's end: nothing was disturbed
   std::optional<index_t> resumed_from = {};
   index_t lost_steps = 0;  // done twice
   DrillVerdict verdict = DrillVerdict::failed;
