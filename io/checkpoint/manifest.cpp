@@ -41,6 +41,15 @@ std::string verified_object(const std::string& text, const std::string& path) {
   return object;
 }
 
+// For a message: short, and without recursion, which lists in lists would drive off the stack.
+std::string shown(const nlohmann::json& value) {
+  if (value.is_array()) return fmt::format("a list of {}", value.size());
+  if (value.is_object()) return fmt::format("an object of {} members", value.size());
+  const std::string text = value.dump();
+  constexpr std::size_t most_bytes = 80;
+  return text.size() <= most_bytes ? text : fmt::format("a text of {} bytes", text.size());
+}
+
 // Reads members of one object, and says where one is missing or of another type.
 class Members {
  public:
@@ -70,9 +79,9 @@ class Members {
     return *found;
   }
   void require_type(bool is_right, const char* key, const char* expected) const {
-    require(is_right, ExitCode::data,
-            fmt::format("{}: \"{}\" must be {}, and is {}", path_, key, expected,
-                        object_.at(key).dump()));
+    if (is_right) return;
+    throw Error(ExitCode::data, fmt::format("{}: \"{}\" must be {}, and is {}", path_, key,
+                                            expected, shown(object_.at(key))));
   }
 
   const nlohmann::json& object_;
@@ -86,7 +95,7 @@ void require_known_version(const Members& members, const std::string& path) {
                       path, format, format_name));
   const nlohmann::json& version = members.list("version");
   require(version.size() == 2 && version[0].is_number_unsigned() && version[1].is_number_unsigned(),
-          ExitCode::data, path + ": \"version\" must be two counts, and is " + version.dump());
+          ExitCode::data, path + ": \"version\" must be two counts, and is " + shown(version));
   require(version[0].get<std::uint64_t>() == Manifest::major_version, ExitCode::data,
           fmt::format("{} is of version {}.{} of the format and this weft reads {}.x: use the weft "
                       "that wrote it, \"{}\"",
@@ -112,12 +121,12 @@ std::vector<Manifest::File> files_from(const nlohmann::json& list, const std::st
   std::set<std::string> names;
   for (const nlohmann::json& entry : list) {
     require(entry.is_object(), ExitCode::data,
-            path + ": each of \"files\" must be an object, found " + entry.dump());
+            path + ": each of \"files\" must be an object, found " + shown(entry));
     const Members members(entry, path);
     files.push_back({members.text("name"), members.count("num_bytes")});
     const std::string& name = files.back().name;
     require(is_file_name(name), ExitCode::data,
-            fmt::format("{}: {} cannot be a file of a checkpoint", path, entry.at("name").dump()));
+            fmt::format("{}: {} cannot be a file of a checkpoint", path, shown(entry.at("name"))));
     require(names.insert(name).second, ExitCode::data, path + " names " + name + " twice");
   }
   require(names.contains("index.h5"), ExitCode::data, path + " does not name index.h5");

@@ -120,6 +120,17 @@ TEST_CASE("other formats and later versions are named", "[manifest]") {
         example());
 }
 
+TEST_CASE("a manifest with lists in lists is refused, however deep", "[manifest]") {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  CHECK_THAT(fault_of(rewritten("\"0.1.0\"", deep)),
+             Catch::Contains("\"program\" must be a text, and is a list of 1"));
+  CHECK_THAT(fault_of(rewritten("200", deep)), Catch::Contains("\"step\" must be a count"));
+  CHECK_THAT(
+      fault_of(rewritten("{\n      \"name\": \"index.h5\"", deep + ",{\"name\": \"index.h5\"")),
+      Catch::Contains("must be an object, found a list of 1"));
+  CHECK(fault_of(rewritten("200", "\"" + std::string(1'000'000, 'x') + "\"")).size() < 300);
+}
+
 TEST_CASE("what a manifest lacks or has of a wrong type is named", "[manifest]") {
   CHECK_THAT(fault_of(rewritten("\"step\"", "\"stop\"")), Catch::Contains("no \"step\""));
   CHECK_THAT(fault_of(rewritten("200", "-200")), Catch::Contains("\"step\" must be a count"));
