@@ -69,6 +69,7 @@ Plan unusual_plan(bool adamw) {
                  .order = "dp,pp,tp"};
   plan.comm = {.transport = "mpi", .bucket_bytes = 12345, .timeout_s = 1.0 / 3};
   plan.checkpoint = {.every_steps = 77, .keep = 5, .at_end = false, .read_back = false};
+  plan.integrity = {.replicas_every_steps = 7, .on_nonfinite = "skip", .max_skips = 3};
   return plan;
 }
 
@@ -132,6 +133,7 @@ TEST_CASE("fingerprints") {
   moved.name = "other";
   moved.task.path = "/elsewhere";
   moved.run.time_limit = {60};
+  moved.integrity = {.replicas_every_steps = 0, .on_nonfinite = "skip", .max_skips = 1};
   CHECK(plan_fingerprint(plan) == plan_fingerprint(moved));
   CHECK(plan_fingerprint(plan, FingerprintOf::all) != plan_fingerprint(moved, FingerprintOf::all));
 
