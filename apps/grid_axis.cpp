@@ -54,7 +54,8 @@ std::string short_name(const PlanKey& key) { return key.name.substr(key.name.rfi
 
 bool is_grid_key(const PlanKey& key) {
   return key.scope == KeyScope::layout && key.name != "comm.timeout_s" &&
-         key.name != "run.time_limit" && key.name != "checkpoint.every";
+         key.name != "run.time_limit" && key.name != "checkpoint.every" &&
+         !key.name.starts_with("integrity.");
 }
 
 const PlanKey& key_named(const std::string& name) {

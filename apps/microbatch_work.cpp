@@ -62,12 +62,14 @@ Tensor TrainingWork::backward(index_t number, Tensor output_gradient) {
   const bool ends_lane = number % per_lane_ == per_lane_ - 1;
   if (begins_lane) grad_sync_.begin_lane(context_, grad_sync_.lanes().begin + number / per_lane_);
   const auto ready = [&](const Parameter& parameter, index_t shard) {
+    if (gradient_watch_.piece) gradient_watch_.piece(parameter, shard);
     if (ends_lane) grad_sync_.ready(context_, parameter, shard);
   };
   const auto state = under_way_.find(number);
   Tensor input_gradient =
       model_.backward(context_, state->second, std::move(output_gradient), pass_of(number), ready);
   under_way_.erase(state);
+  if (gradient_watch_.token_blocks) gradient_watch_.token_blocks();
   if (ends_lane) grad_sync_.end_lane(context_);
   return input_gradient;
 }

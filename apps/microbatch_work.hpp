@@ -3,7 +3,9 @@
 // evaluation.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "core/context.hpp"
@@ -44,6 +46,14 @@ class TrainingWork final : public pipeline::StageWork {
   // Of each owned lane; zeros on a stage that is not the last.
   const std::vector<LossSums>& lane_sums() const { return lane_sums_; }
 
+  // Sees gradients as each microbatch leaves them: piece by piece, then, before a lane's end folds
+  // them, the accumulators of what is summed by token blocks. Empty: nobody does.
+  struct GradientWatch {
+    GradientReady piece;
+    std::function<void()> token_blocks;
+  };
+  void set_gradient_watch(GradientWatch watch) { gradient_watch_ = std::move(watch); }
+
  private:
   Pass pass_of(index_t number) const;
 
@@ -57,6 +67,7 @@ class TrainingWork final : public pipeline::StageWork {
   float scale_ = 0.0f;
   std::map<index_t, StageModel::State> under_way_;
   std::vector<LossSums> lane_sums_;
+  GradientWatch gradient_watch_;
 };
 
 // Microbatches `mine` of an evaluation, without augmentation and dropout.

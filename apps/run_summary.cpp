@@ -97,6 +97,7 @@ Json summary_json(const RunReport& report) {
   json.update(seconds_json(report.clock));
   json.update(Json{{"first_step_done_ms", report.first_step_done_ms},
                    {"checkpoints", report.checkpoints},
+                   {"integrity", report.integrity},
                    {"fingerprint", trainer.fingerprint()}});
   return json;
 }

@@ -32,6 +32,7 @@ struct RunReport {
   const RunClock& clock;
   double first_step_done_ms;  // since the trainer began
   nlohmann::ordered_json checkpoints;
+  nlohmann::ordered_json integrity;
 };
 
 // Keys: RECORDS.md.

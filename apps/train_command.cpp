@@ -12,6 +12,7 @@
 #include "apps/metrics_json.hpp"
 #include "apps/progress_line.hpp"
 #include "apps/rank_figures.hpp"
+#include "apps/replica_watch.hpp"
 #include "apps/run_checkpoints.hpp"
 #include "apps/run_clock.hpp"
 #include "apps/run_history.hpp"
@@ -132,25 +133,26 @@ class TrainJob {
       history_.add_step(step_ms);
       if (is_first()) {
         const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
-        log_->add_step(
-            {.step = result.step + 1,
-             .epoch = result.epoch,
-             .loss = result.loss,
-             .lr = result.learning_rate,
-             .grad_norm = result.gradient_norm,
-             .step_ms = step_ms,
-             .data_wait_ms = ms_of(spent.of(Activity::data_wait)),
-             .num_real = result.num_real,
-             .more = {{"accuracy", result.accuracy}, {"elapsed_s", history_.elapsed_s()}}});
+        log_->add_step({.step = result.step + 1,
+                        .epoch = result.epoch,
+                        .loss = result.loss,
+                        .lr = result.learning_rate,
+                        .grad_norm = result.gradient_norm,
+                        .step_ms = step_ms,
+                        .data_wait_ms = ms_of(spent.of(Activity::data_wait)),
+                        .num_real = result.num_real,
+                        .more = {{"accuracy", result.accuracy},
+                                 {"elapsed_s", history_.elapsed_s()},
+                                 {"skipped", result.skipped.empty() ? 0.0 : 1.0}}});
+        say_skipped(result);
         progress_.show([&] { return progress_text(result, trainer); });
       }
       if (run_trace_) run_trace_->after_step(step - first_step_, step + 1);
+      const Next next = is_stopped() ? Next::stop : step == last ? Next::end : Next::step;
+      const bool is_asked_for = vote.is_save_asked_for();
+      check_replicas(trainer, checkpoints_->is_due(trainer.steps_done(), next, is_asked_for));
       maybe_evaluate(trainer, step, step == last);
-      maybe_save(trainer,
-                 is_stopped()   ? Next::stop
-                 : step == last ? Next::end
-                                : Next::step,
-                 vote.is_save_asked_for());
+      maybe_save(trainer, next, is_asked_for);
     }
     // A run that was complete when it was resumed.
     if (first_step_ > last) maybe_evaluate(trainer, last, true);
@@ -163,7 +165,33 @@ class TrainJob {
       return trainer.step();
     } catch (const AgreedError&) {
       vote.wait();
-      for (const SaveResult& saved : checkpoints_->finish(trainer)) say(saved);
+      finish_saves(trainer);
+      throw;
+    }
+  }
+
+  void finish_saves(Trainer& trainer) {
+    for (const SaveResult& saved : checkpoints_->finish(trainer)) say(saved);
+  }
+
+  void say_skipped(const StepResult& result) {
+    if (result.skipped.empty()) return;
+    log_->add_event(Json{{"skipped_step", result.step + 1}, {"why", result.skipped}}.dump());
+    progress_.keep(
+        fmt::format("weft: ALARM: step {} was skipped: {}", result.step + 1, result.skipped));
+  }
+
+  // Before a save copies or writes anything of the state.
+  void check_replicas(Trainer& trainer, bool is_save_due) {
+    const auto tell = [&](const std::string& fault) {
+      if (is_first())
+        log_->add_event(
+            Json{{"replicas_differ_at_step", trainer.steps_done()}, {"fault", fault}}.dump());
+    };
+    try {
+      replicas_.after_step(trainer, is_save_due, tell);
+    } catch (const AgreedError&) {
+      finish_saves(trainer);
       throw;
     }
   }
@@ -238,7 +266,8 @@ class TrainJob {
                                          .history = history_,
                                          .clock = clock_,
                                          .first_step_done_ms = first_step_done_ms_,
-                                         .checkpoints = checkpoints_->json()});
+                                         .checkpoints = checkpoints_->json(),
+                                         .integrity = integrity_json(trainer)});
       if (is_stopped()) {
         log_->add_event(
             Json{{"stopped_at_step", trainer.steps_done()}, {"reason", name_of(stopped_)}}.dump());
@@ -259,6 +288,12 @@ class TrainJob {
     if (!checkpoints_->last_save_failed()) return 0;
     if (is_first()) text_ << "weft: the last checkpoint could not be saved (see above)\n";
     return static_cast<int>(ExitCode::failed);
+  }
+
+  Json integrity_json(const Trainer& trainer) const {
+    Json json = replicas_.json();
+    json["skipped_steps"] = trainer.num_skipped();
+    return json;
   }
 
   // Collective. Returns what went wrong.
@@ -298,6 +333,7 @@ class TrainJob {
   std::unique_ptr<Lease> lease_;
   std::unique_ptr<RunLog> log_;
   RunCheckpoints* checkpoints_ = nullptr;
+  ReplicaWatch replicas_{plan_};
   StopReason stopped_ = StopReason::none;
   index_t first_step_ = 0;  // steps done when this process began
   StepStatistics times_;

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "apps/agreement.hpp"
 #include "apps/assemble.hpp"
+#include "apps/nonfinite_hunt.hpp"
 #include "core/drill_point.hpp"
 #include "core/numerics_check.hpp"
 #include "core/reduce_tree.hpp"
@@ -18,6 +21,14 @@
 #include "parallel/pipeline/lower.hpp"
 
 namespace weft {
+
+namespace {
+
+// Which NaN a sum gives depends on the order of its operands, and so on the layout.
+constexpr double one_nan = std::numeric_limits<double>::quiet_NaN();
+double as_one_nan(double x) { return std::isnan(x) ? one_nan : x; }
+
+}  // namespace
 
 Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport,
                  Start start)
@@ -73,6 +84,8 @@ RunProgress Trainer::progress() const {
 void Trainer::start_at(RunProgress progress) {
   step_ = progress.step;
   losses_ = std::move(progress.losses);
+  num_skipped_ =
+      std::count_if(losses_.begin(), losses_.end(), [](double loss) { return std::isnan(loss); });
   start_loader();
 }
 
@@ -109,13 +122,36 @@ LossSums Trainer::sum_over_leaves(const std::vector<LossSums>& mine, index_t num
   return total;
 }
 
-void Trainer::check_finite(const StepResult& result) const {
-  if (std::isfinite(result.loss) && std::isfinite(result.gradient_norm)) return;
+index_t Trainer::num_skipped_in_a_row() const {
+  const auto last =
+      std::find_if(losses_.rbegin(), losses_.rend(), [](double loss) { return !std::isnan(loss); });
+  return last - losses_.rbegin();
+}
+
+void Trainer::leave_out(StepResult& result) {
+  grad_sync_->release();
+  const std::string first = NonfiniteHunt({context_, mesh_, parameters_, *model_, *grad_sync_,
+                                           *work_, *runner_, plan_.batch.micro})
+                                .find(*batch_, step_);
+  const std::string what =
+      fmt::format("the loss is {} and the gradient norm is {}; the first that is not finite: {}",
+                  result.loss, result.gradient_norm, first);
+  const index_t in_a_row = num_skipped_in_a_row() + 1;
+  const bool is_over = in_a_row > plan_.integrity.max_skips;
+  if (plan_.integrity.skips() && !is_over) {
+    result.skipped = what;
+    ++num_skipped_;
+    return;
+  }
+  const std::string many = plan_.integrity.skips()
+                               ? fmt::format("{} such steps in a row, integrity.max_skips is {}; ",
+                                             in_a_row, plan_.integrity.max_skips)
+                               : "";
   throw AgreedError(
       ExitCode::failed,
-      fmt::format("step {}: the loss is {} and the gradient norm is {}; stopped before the update. "
-                  "Use a smaller optimizer.lr (now {}), warm-up steps, or optimizer.clip_norm",
-                  result.step + 1, result.loss, result.gradient_norm, plan_.optimizer.lr));
+      fmt::format("step {}: {}. {}Stopped before the update. Use a smaller optimizer.lr (now {}), "
+                  "warm-up steps, or optimizer.clip_norm",
+                  step_ + 1, what, many, plan_.optimizer.lr));
 }
 
 StepResult Trainer::step() {
@@ -133,10 +169,10 @@ StepResult Trainer::step() {
   runner_->run(*work_);
   const LossSums total = sum_over_leaves(work_->lane_sums(), plan_.num_lanes());
   const auto count = static_cast<double>(batch_->num_real_global);
-  result.loss = total.loss / count;
+  result.loss = as_one_nan(total.loss / count);
   result.accuracy = static_cast<double>(total.correct) / count;
   update(result);
-  losses_.push_back(result.loss);
+  losses_.push_back(result.skipped.empty() ? result.loss : one_nan);
   ++step_;
   return result;
 }
@@ -146,16 +182,17 @@ void Trainer::update(StepResult& result) {
   context_.arena.set_phase(Phase::update);
   drill::reach("reduce");
   grad_sync_->finish(context_);
-  result.gradient_norm = global_norm_->of_gradients(context_, parameters_, mesh_.axis("tp"),
-                                                    mesh_.axis("dp"), mesh_.axis("pp"));
-  check_finite(result);
+  result.gradient_norm = as_one_nan(global_norm_->of_gradients(
+      context_, parameters_, mesh_.axis("tp"), mesh_.axis("dp"), mesh_.axis("pp")));
+  result.learning_rate = learning_rate_.at(step_);
+  if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) return leave_out(result);
   const double clip = plan_.optimizer.clip_norm;
   const double factor =
       clip > 0.0 && result.gradient_norm > clip ? clip / result.gradient_norm : 1.0;
-  result.learning_rate = learning_rate_.at(step_);
   drill::reach("update");
-  optimizer_->update(context_, parameters_,
-                     {.step = step_, .learning_rate = result.learning_rate, .clip_factor = factor});
+  optimizer_->update(
+      context_, parameters_,
+      {.step = step_ - num_skipped_, .learning_rate = result.learning_rate, .clip_factor = factor});
   context_.device.fence();
   grad_sync_->publish(context_);
   grad_sync_->release();

@@ -38,6 +38,8 @@ struct StepResult {
   double learning_rate = 0.0;
   double gradient_norm = 0.0;
   index_t num_real = 0;
+  // Empty, or why the step was left out, and the first number that is not finite.
+  std::string skipped = {};
 };
 
 class Trainer {
@@ -60,8 +62,11 @@ class Trainer {
   // read in between.
   void start_at(RunProgress progress);
 
-  // Collective. The next step: data, forward, backward, reduction, update. Throws AgreedError
-  // before the update where loss or gradient norm is not finite.
+  // Collective. The next step: data, forward, backward, reduction, update. Where loss or gradient
+  // norm is not finite there is no update: it throws AgreedError, or skips the step as the plan
+  // says. What a skipped step leaves: its batch is used and the step counts, so order of data and
+  // learning rate stay what they were; parameters and moments are as before, and the optimizer's
+  // count of updates, too; its loss is recorded as NaN, which is all that a resume needs.
   StepResult step();
 
   // What this rank computed the last step with; valid until the next one.
@@ -74,6 +79,10 @@ class Trainer {
   // Collective. Hash of parameters and optimizer state, the same for any layout; checks on the way
   // that all replicas are equal.
   Hash128 state_hash();
+
+  // Steps so far that were left out, and those of them at the end.
+  index_t num_skipped() const { return num_skipped_; }
+  index_t num_skipped_in_a_row() const;
 
   // Loss bits of all steps so far.
   Hash128 loss_hash() const { return hash128(losses_.data(), losses_.size() * sizeof(double)); }
@@ -89,6 +98,7 @@ class Trainer {
   Context& context() { return context_; }
   Mesh& mesh() { return mesh_; }
   const ParameterSet& parameters() const { return parameters_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
   const StageModel& model() const { return *model_; }
   const GradSync& grad_sync() const { return *grad_sync_; }
   const std::string& fingerprint() const { return fingerprint_; }
@@ -101,7 +111,8 @@ class Trainer {
   void update(StepResult& result);
   void start_loader();
   void check_machine();
-  void check_finite(const StepResult& result) const;
+  // Collective. For a step without update: what was first, and whether the run goes on.
+  void leave_out(StepResult& result);
 
   Plan plan_;
   const Cifar10& data_;
@@ -120,7 +131,8 @@ class Trainer {
   std::unique_ptr<Loader> loader_;
   const HostBatch* batch_ = nullptr;  // the loader's
   index_t step_ = 0;
-  std::vector<double> losses_;
+  std::vector<double> losses_;  // NaN: a step that was left out
+  index_t num_skipped_ = 0;
   std::string fingerprint_;
 };
 

@@ -16,7 +16,7 @@ namespace weft {
 // The scalars of one update, computed in f64 from the integer step alike on every rank
 // (EXACT 3.19).
 struct UpdateScalars {
-  index_t step = 0;  // 0-based
+  index_t step = 0;  // updates made before this one: steps that are left out do not count
   double learning_rate = 0;
   double clip_factor = 1;  // multiplied into the gradient, always
 };

@@ -27,7 +27,8 @@ StageModel::Output StageModel::forward(Context& context, const Microbatch& batch
     y = boundary_activation(std::move(input), pass.num_samples);
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    y = layers_[i]->forward(context, y, saved[i], pass);
+    y = layers_[i].layer->forward(context, y, saved[i], pass);
+    if (watch_) watch_->after_forward(static_cast<index_t>(i), layers_[i].name, y);
     if (!state) saved[i].clear();
     tp_.poll();
   }
@@ -47,8 +48,10 @@ Tensor StageModel::backward(Context& context, State& state, Tensor output_gradie
   Activation dy = loss_ ? std::move(state.gradient)
                         : boundary_activation(std::move(output_gradient), pass.num_samples);
   for (std::size_t i = layers_.size(); i-- > 0;) {
-    dy = layers_[i]->backward_input(context, dy, state.saved[i], pass);
-    layers_[i]->backward_weight(context, state.saved[i], pass, ready);
+    Layer& layer = *layers_[i].layer;
+    dy = layer.backward_input(context, dy, state.saved[i], pass);
+    if (watch_) watch_->after_backward_input(static_cast<index_t>(i), layers_[i].name, dy);
+    layer.backward_weight(context, state.saved[i], pass, ready);
     state.saved[i].clear();
     tp_.poll();
   }
@@ -62,7 +65,7 @@ index_t StageModel::rows_before(index_t num_samples) const {
 std::vector<kernels::GemmCall> StageModel::products(index_t num_samples) const {
   std::vector<kernels::GemmCall> all;
   index_t rows = rows_before(num_samples);
-  for (const auto& layer : layers_) {
+  for (const auto& [name, layer] : layers_) {
     for (const auto& call : layer->products(rows)) all.push_back(call);
     rows = layer->rows_after(rows);
   }

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "layers/cross_entropy.hpp"
@@ -17,6 +19,22 @@ struct StagePart {
   Range blocks;          // of the model's blocks
   bool is_first = true;  // has what lies before the blocks: takes samples
   bool is_last = true;   // has what lies behind the blocks: ends in the loss
+};
+
+struct NamedLayer {
+  std::string name;  // as messages call it: "block.0.attention"
+  std::unique_ptr<Layer> layer;
+};
+
+// Sees what a stage's layers make, as soon as they have made it. `layer` counts from the stage's
+// first one.
+class LayerWatch {
+ public:
+  virtual ~LayerWatch() = default;
+  virtual void after_forward(index_t layer, const std::string& name, const Activation& y) = 0;
+  // The gradient of the layer's input; the model's first layer has none.
+  virtual void after_backward_input(index_t layer, const std::string& name,
+                                    const Activation& dx) = 0;
 };
 
 // A microbatch in device memory. A stage that is neither first nor last needs none of it.
@@ -37,7 +55,7 @@ class StageModel {
 
   // `loss`: the last stage's. `tp` must outlive the model.
   StageModel(TensorParallel& tp, bool is_first, const Boundary& boundary,
-             std::vector<std::unique_ptr<Layer>> layers, std::optional<CrossEntropy> loss)
+             std::vector<NamedLayer> layers, std::optional<CrossEntropy> loss)
       : tp_(tp),
         is_first_(is_first),
         boundary_(boundary),
@@ -74,6 +92,10 @@ class StageModel {
 
   std::vector<kernels::GemmCall> products(index_t num_samples) const;
 
+  index_t num_layers() const { return static_cast<index_t>(layers_.size()); }
+  // From the next pass on; null: nobody. It must outlive those passes.
+  void set_watch(LayerWatch* watch) { watch_ = watch; }
+
  private:
   index_t rows_before(index_t num_samples) const;
   Activation boundary_activation(Tensor data, index_t num_samples) const;
@@ -81,8 +103,9 @@ class StageModel {
   TensorParallel& tp_;
   bool is_first_;
   Boundary boundary_;
-  std::vector<std::unique_ptr<Layer>> layers_;
+  std::vector<NamedLayer> layers_;
   std::optional<CrossEntropy> loss_;
+  LayerWatch* watch_ = nullptr;
 };
 
 }  // namespace weft

@@ -18,7 +18,7 @@ namespace weft {
 
 namespace {
 
-using Layers = std::vector<std::unique_ptr<Layer>>;
+using Layers = std::vector<NamedLayer>;
 
 // Dropouts count through the whole model: 0 after the positions, then two a block.
 std::unique_ptr<Layer> make_dropout(const VitSpec& spec, index_t number) {
@@ -27,19 +27,21 @@ std::unique_ptr<Layer> make_dropout(const VitSpec& spec, index_t number) {
 
 void add_embedding(const VitSpec& spec, ParameterSet& parameters, TensorParallel& tp,
                    Layers& layers) {
-  layers.push_back(std::make_unique<Patches>(tp, spec.patches));
-  layers.push_back(std::make_unique<RowLinear>("patch", parameters, tp, spec.patches.features(),
-                                               spec.hidden, false));
-  layers.push_back(std::make_unique<PositionEmbedding>("position", parameters, tp,
-                                                       spec.patches.tokens(), spec.hidden));
-  layers.push_back(make_dropout(spec, 0));
+  layers.push_back({"input", std::make_unique<Patches>(tp, spec.patches)});
+  layers.push_back(
+      {"patch", std::make_unique<RowLinear>("patch", parameters, tp, spec.patches.features(),
+                                            spec.hidden, false)});
+  layers.push_back(
+      {"position", std::make_unique<PositionEmbedding>("position", parameters, tp,
+                                                       spec.patches.tokens(), spec.hidden)});
+  layers.push_back({"dropout", make_dropout(spec, 0)});
 }
 
 void add_block(const VitSpec& spec, index_t number, ParameterSet& parameters, TensorParallel& tp,
                Layers& layers) {
   const std::string name = "block." + std::to_string(number);
   const index_t h = spec.hidden;
-  Layers mixer;
+  std::vector<std::unique_ptr<Layer>> mixer;
   mixer.push_back(std::make_unique<LayerNorm>(name + ".norm1", parameters, h));
   auto qkv = std::make_unique<ColumnLinear>(name + ".qkv", parameters, tp, h, 3 * h, 3 * h);
   qkv->set_turns({name + ".q", name + ".k", name + ".v"}, h / spec.heads);
@@ -48,19 +50,22 @@ void add_block(const VitSpec& spec, index_t number, ParameterSet& parameters, Te
       std::make_unique<Attention>(tp, spec.patches.tokens(), spec.heads, h / spec.heads));
   mixer.push_back(std::make_unique<RowLinear>(name + ".proj", parameters, tp, h, h, true));
   mixer.push_back(make_dropout(spec, 1 + 2 * number));
-  layers.push_back(std::make_unique<Residual>(std::move(mixer)));
+  layers.push_back({name + ".attention", std::make_unique<Residual>(std::move(mixer))});
 
   layers.push_back(
-      make_feed_forward({.block = name, .norm = "norm2", .hidden = h, .width = spec.feed_forward},
-                        parameters, tp, make_dropout(spec, 2 + 2 * number)));
+      {name + ".feed_forward",
+       make_feed_forward({.block = name, .norm = "norm2", .hidden = h, .width = spec.feed_forward},
+                         parameters, tp, make_dropout(spec, 2 + 2 * number))});
 }
 
 CrossEntropy add_head(const VitSpec& spec, ParameterSet& parameters, TensorParallel& tp,
                       Layers& layers) {
-  layers.push_back(std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden));
-  layers.push_back(std::make_unique<MeanPool>("mean_pool", tp, spec.patches.tokens(), spec.hidden));
-  layers.push_back(std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden,
-                                                  spec.num_classes, spec.padded_classes));
+  layers.push_back(
+      {"final_norm", std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden)});
+  layers.push_back({"mean_pool", std::make_unique<MeanPool>("mean_pool", tp, spec.patches.tokens(),
+                                                            spec.hidden)});
+  layers.push_back({"head", std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden,
+                                                           spec.num_classes, spec.padded_classes)});
   return {"loss", tp, spec.num_classes};
 }
 

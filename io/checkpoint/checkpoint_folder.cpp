@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/host_name.hpp"
 #include "io/file.hpp"
 
 namespace weft {
@@ -99,11 +100,6 @@ std::string new_checkpoint_id() {
 }
 
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
-}
 
 std::string holder_text() {
   return fmt::format("process {} on {} since {:%Y-%m-%dT%H:%M:%SZ}", ::getpid(), host_name(),

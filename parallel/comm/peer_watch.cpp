@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/host_name.hpp"
 
 namespace weft {
 
@@ -63,11 +64,6 @@ std::string link_target(const char* path) {
   char text[256];
   const ssize_t length = readlink(path, text, sizeof text);
   return length < 0 ? std::string() : std::string(text, static_cast<std::size_t>(length));
-}
-
-std::string host_name() {
-  char text[256] = {};
-  return gethostname(text, sizeof text - 1) == 0 ? text : "?";
 }
 
 int make_event() {

@@ -133,6 +133,15 @@ struct CheckpointPlan {
   friend bool operator==(const CheckpointPlan&, const CheckpointPlan&) = default;
 };
 
+// What is looked at while a run goes on. It decides whether a run ends, not what it computes.
+struct IntegrityPlan {
+  index_t replicas_every_steps = 100;  // copies compared, also before each checkpoint; 0: never
+  std::string on_nonfinite = "stop";   // a step whose loss or gradient is not finite: or "skip" it
+  index_t max_skips = 10;              // in a row, before the run stops all the same
+  friend bool operator==(const IntegrityPlan&, const IntegrityPlan&) = default;
+  bool skips() const { return on_nonfinite == "skip"; }
+};
+
 struct Plan {
   std::string name;  // of the file, without its extension, unless the file says otherwise
   TaskPlan task;
@@ -145,6 +154,7 @@ struct Plan {
   LayoutPlan layout;
   CommPlan comm;
   CheckpointPlan checkpoint;
+  IntegrityPlan integrity;
   friend bool operator==(const Plan&, const Plan&) = default;
 
   index_t num_ranks() const { return layout.tp * layout.dp * layout.pp; }

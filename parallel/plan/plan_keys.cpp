@@ -230,6 +230,18 @@ void add_checkpoint(Keys& keys) {
   add("checkpoint.async", &field_at<&Plan::checkpoint, &CheckpointPlan::async>, {}, "true");
 }
 
+void add_integrity(Keys& keys) {
+  const auto add = adder(keys, KeyScope::layout);
+  add("integrity.replicas_every_steps",
+      &field_at<&Plan::integrity, &IntegrityPlan::replicas_every_steps>,
+      IntegerRange{0, count_limit}, "100");
+  add("integrity.on_nonfinite", &field_at<&Plan::integrity, &IntegrityPlan::on_nonfinite>,
+      Choices{{"stop", "skip"}}, "\"skip\"");
+  add("integrity.max_skips", &field_at<&Plan::integrity, &IntegrityPlan::max_skips>, counts, "10");
+  keys.back().user_key = "integrity.on_nonfinite";
+  keys.back().user_value = "skip";
+}
+
 Keys make_keys() {
   Keys keys;
   keys.push_back({.name = "name", .field = &field_at<&Plan::name>, .scope = KeyScope::label});
@@ -240,6 +252,7 @@ Keys make_keys() {
   add_run(keys);
   add_layout(keys);
   add_checkpoint(keys);
+  add_integrity(keys);
   return keys;
 }
 

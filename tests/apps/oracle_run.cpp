@@ -135,7 +135,8 @@ void evaluate(const Model& model, const SmallData& data, OracleRun& run) {
 
 }  // namespace
 
-OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats& initial) {
+OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats& initial,
+                     const std::vector<index_t>& left_out) {
   const Model model = make_model(plan, initial);
   Sampler sampler(data.split().train, plan.batch.global, plan.batch.last, plan.numerics.seed);
   const BatchReader reader(data.images(), Cifar10::Part::training,
@@ -143,6 +144,10 @@ OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats&
   OracleRun run;
   HostBatch batch;
   for (index_t step = 0; step < plan.num_steps(); ++step) {
+    if (std::count(left_out.begin(), left_out.end(), step) > 0) {
+      run.steps.push_back({});
+      continue;
+    }
     reader.read_into(sampler.indices_of(step), {0, plan.batch.global}, batch);
     const Samples samples(batch);
     const oracle::TrainStep done = model.step(samples, masks_of(plan, model.num_dropouts, step));

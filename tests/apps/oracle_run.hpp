@@ -23,7 +23,9 @@ struct OracleRun {
   ConfusionMatrix confusion;
 };
 
-// All steps of the plan, from `initial`.
-OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats& initial);
+// All steps of the plan, from `initial`. Of `left_out` the oracle does not hear: their entries are
+// zeros.
+OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats& initial,
+                     const std::vector<index_t>& left_out = {});
 
 }  // namespace weft::testing

@@ -74,6 +74,7 @@ TEST_CASE("a slip in a grid is one message that names what was meant", "[layout_
   require_fault("micro=4", {"micro", "--set"});
   require_fault("timeout_s=4", {"timeout_s: not a key"});
   require_fault("time_limit=4", {"time_limit: not a key"});
+  require_fault("replicas_every_steps=4", {"replicas_every_steps: not a key"});
   require_fault("tp=1 dp=2 tp=2", {"tp is given twice"});
   require_fault("tp=", {"tp: expected an integer", "found nothing"});
   require_fault("tp=1,,2", {"tp: expected an integer", "found nothing"});

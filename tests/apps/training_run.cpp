@@ -136,7 +136,10 @@ TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& opt
       initial.add(trainer.parameters());
     }
     std::vector<StepResult> steps;
-    for (index_t i = 0; i < options.num_steps; ++i) steps.push_back(trainer.step());
+    for (index_t i = 0; i < options.num_steps; ++i) {
+      if (options.before_step) options.before_step(trainer);
+      steps.push_back(trainer.step());
+    }
     const Hash128 loss_hash = trainer.loss_hash();
     const Hash128 state_hash = trainer.state_hash();
     const RankFigures figures = figures_of(trainer);

@@ -65,7 +65,8 @@ struct RunOptions {
   index_t num_steps = 1;
   bool evaluate = false;
   EvalSplit split = EvalSplit::validation;
-  std::function<void(Trainer&)> before = {};  // on every rank, before the first step
+  std::function<void(Trainer&)> before = {};       // on every rank, before the first step
+  std::function<void(Trainer&)> before_step = {};  // before each one
 };
 
 // Throws the first rank's error, and where ranks do not agree in what must be equal on all:

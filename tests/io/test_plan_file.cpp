@@ -183,6 +183,27 @@ TEST_CASE("stages are a word or a list") {
         "2.0");
 }
 
+TEST_CASE("keys of integrity") {
+  CHECK(read(small_plan).integrity == IntegrityPlan{100, "stop", 10});
+  CHECK(read(with_line("[integrity]\nreplicas_every_steps = 0\non_nonfinite = 'skip'\n"
+                       "max_skips = 3"))
+            .integrity == IntegrityPlan{0, "skip", 3});
+  const auto fault = [](const std::string& line) {
+    return message_of(with_line("[integrity]\n" + line));
+  };
+  CHECK(fault("on_nonfinite = 'ignore'")
+            .starts_with("plan.toml:12:1: integrity.on_nonfinite: expected \"stop\" or \"skip\"; "
+                         "found \"ignore\""));
+  CHECK(fault("on_nonfinite = 'skip'\nmax_skips = 0") ==
+        "plan.toml:13:1: integrity.max_skips: expected an integer from 1 to 1073741824; found 0; "
+        "nearest legal: integrity.max_skips = 1");
+  CHECK(fault("replicas_every_steps = -1") ==
+        "plan.toml:12:1: integrity.replicas_every_steps: expected an integer from 0 to 1073741824; "
+        "found -1; nearest legal: integrity.replicas_every_steps = 0");
+  // A limit of what the plan does not do.
+  CHECK(fault("max_skips = 3").starts_with("plan.toml:12:1: integrity.max_skips: "));
+}
+
 TEST_CASE("keys of checkpoints") {
   CHECK(
       read(small_plan).checkpoint ==

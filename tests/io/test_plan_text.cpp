@@ -74,6 +74,7 @@ Plan unusual_plan(bool adamw) {
                      .at_end = false,
                      .read_back = false,
                      .async = true};
+  plan.integrity = {.replicas_every_steps = 7, .on_nonfinite = "skip", .max_skips = 3};
   return plan;
 }
 
@@ -137,6 +138,7 @@ TEST_CASE("fingerprints") {
   moved.name = "other";
   moved.task.path = "/elsewhere";
   moved.run.time_limit = {60};
+  moved.integrity = {.replicas_every_steps = 0, .on_nonfinite = "skip", .max_skips = 1};
   CHECK(plan_fingerprint(plan) == plan_fingerprint(moved));
   CHECK(plan_fingerprint(plan, FingerprintOf::all) != plan_fingerprint(moved, FingerprintOf::all));
 
