@@ -159,7 +159,8 @@ class TrainJob {
     clock_.enter(RunPart::finish);
   }
 
-  // A fault that all ranks know of is no reason to lose the save under way, nor the vote's messages.
+  // A fault that all ranks know of is no reason to lose the save under way, nor the vote's
+  // messages.
   StepResult step_of(Trainer& trainer, StopVote& vote) {
     try {
       return trainer.step();

@@ -24,9 +24,9 @@ struct ShardRecord {
   std::vector<BlockRecord> blocks = {};
 };
 
-// As bytes, for a message between ranks of one program. Unpacking throws Error(failed) where bytes are
-// not what pack() makes; what it then gives is not checked further: that is the index's affair, once
-// all are joined (index_check).
+// As bytes, for a message between ranks of one program. Unpacking throws Error(failed) where bytes
+// are not what pack() makes; what it then gives is not checked further: that is the index's affair,
+// once all are joined (index_check).
 std::string pack(const ShardRecord& record);
 ShardRecord unpack_shard_record(const std::string& bytes);
 
