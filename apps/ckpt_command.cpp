@@ -79,7 +79,7 @@ int ckpt_ls(const CkptOptions& options, std::ostream& text, std::ostream& out) {
     }
     list.push_back(one);
   }
-  if (list.empty()) text << "(none)\n";
+  if (list.empty()) text << fmt::format("(none in {})\n", folder);
   finish(options, {{"folder", folder}, {"checkpoints", list}}, text, out);
   return static_cast<int>(is_damaged ? ExitCode::data : ExitCode::done);
 }
@@ -236,7 +236,7 @@ int ckpt_diff(const CkptOptions& options, std::ostream& text, std::ostream& out)
   }
   if (a.manifest.step != b.manifest.step)
     line.keep(fmt::format("steps {} and {}", a.manifest.step, b.manifest.step));
-  const bool same_losses = a.index.progress.losses == b.index.progress.losses;
+  const bool same_losses = have_same_bits(a.index.progress.losses, b.index.progress.losses);
   if (!same_losses) line.keep("the losses of the steps so far differ");
   line.keep(fmt::format("{} of {} tensors are equal, bit for bit",
                         static_cast<index_t>(differences.size()) - num_different,

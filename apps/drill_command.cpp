@@ -120,7 +120,11 @@ DrillLength choose_length(const Plan& plan, const DrillOptions& options) {
   require(steps >= 4, ExitCode::usage,
           fmt::format("a drill needs 4 steps or more, found {}: give --steps N", steps));
   const index_t every = std::max<index_t>(1, std::min(plan.checkpoint.every_steps, steps / 4));
-  return {.steps = steps, .every = every, .keep = plan.checkpoint.keep};
+  return {.steps = steps,
+          .every = every,
+          .keep = plan.checkpoint.keep,
+          .reads_back = plan.checkpoint.read_back,
+          .saves_late = plan.stages_checkpoints() ? 1 : 0};
 }
 
 class Drill {

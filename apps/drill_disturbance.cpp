@@ -43,14 +43,17 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+constexpr std::string_view read_back_point = "save.read_back";
+
 // Where a deed is done if its user names no point.
 std::string point_of(DrillDeed deed) { return deed == DrillDeed::full ? "save.shard" : "step"; }
 
 // The first step at which this can be done, and the last one.
 Range steps_for(const Disturbance& one, const DrillLength& length) {
   const index_t last_save = length.steps / length.every * length.every;
-  if (one.alters_checkpoint()) return {2 * length.every + 1, length.steps + 1};
-  if (one.is_in_load()) return {length.every + 1, length.steps + 1};
+  if (one.alters_checkpoint())
+    return {(2 + length.saves_late) * length.every + 1, length.steps + 1};
+  if (one.is_in_load()) return {(1 + length.saves_late) * length.every + 1, length.steps + 1};
   if (one.point.starts_with("save.")) return {1, last_save + 1};
   return {1, length.steps + 1};
 }
@@ -66,6 +69,8 @@ void check(const std::string& item, const Disturbance& one, const DrillLength& l
     fail(item,
          "expected a plan that keeps two checkpoints or more, so that there is an older one "
          "to go on from; found checkpoint.keep = 1: with it one damaged file loses the run");
+  if (one.point == read_back_point && !length.reads_back)
+    fail(item, "the plan does not read checkpoints back: give --set checkpoint.read_back=true");
   if (one.step && one.point == drill::at_time)
     fail(item, "a moment at random has no step: leave out what follows the colon");
   const Range steps = steps_for(one, length);
@@ -141,7 +146,9 @@ std::vector<Disturbance> parse_disturbances(std::string_view text, const DrillLe
 
 std::vector<Disturbance> all_disturbances(const DrillLength& length, std::uint64_t seed) {
   std::vector<Disturbance> all;
-  for (const std::string& point : point_names()) all.push_back({DrillDeed::kill, point, {}});
+  for (const std::string& point : point_names()) {
+    if (length.reads_back || point != read_back_point) all.push_back({DrillDeed::kill, point, {}});
+  }
   for (const DrillDeed deed : {DrillDeed::full, DrillDeed::flip, DrillDeed::tear}) {
     if (deed == DrillDeed::full || length.keep >= 2) all.push_back({deed, point_of(deed), {}});
   }

@@ -36,6 +36,10 @@ struct DrillLength {
   index_t steps = 0;
   index_t every = 0;
   index_t keep = 2;
+  bool reads_back = true;  // a new checkpoint
+  // After how many times `every` more a checkpoint is surely whole: one that is written beside the
+  // steps is so when the next is due.
+  index_t saves_late = 0;
 };
 
 // Items DEED@POINT[:STEP] apart by commas; POINT alone is kill@POINT, and flip, tear and full need

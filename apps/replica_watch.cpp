@@ -30,7 +30,7 @@ void ReplicaWatch::after_step(Trainer& trainer, bool saves_now,
   if (tell) tell(fault);
   throw AgreedError(
       ExitCode::failed,
-      fmt::format("step {}: {}. Stopped, and nothing was saved after this. Go on from the last "
+      fmt::format("step {}: {}. Stopped, and the state of this step was not saved. Go on from the last "
                   "checkpoint with --resume auto, on other hosts; where it comes again at the "
                   "same place, report it with the plan",
                   trainer.steps_done(), fault));

@@ -85,9 +85,18 @@ index_t RunCheckpoints::restore(Trainer& trainer, const ResumeOptions& options) 
 
 bool RunCheckpoints::saves_any() const { return saves(plan_); }
 
-bool RunCheckpoints::is_due(index_t steps_done, Next next, bool is_asked_for) const {
-  return saves(plan_) && steps_done != steps_saved_ &&
-         (next == Next::stop || is_asked_for || plan_.is_checkpoint_due(steps_done));
+bool RunCheckpoints::is_due(const Trainer& trainer, Next next, bool is_asked_for) const {
+  const index_t steps_done = trainer.steps_done();
+  if (!saves(plan_) || steps_done == steps_saved_) return false;
+  if (next == Next::step && trainer.num_skipped_in_a_row() > 0) return false;
+  return next == Next::stop || is_asked_for || plan_.is_checkpoint_due(steps_done);
+}
+
+double RunCheckpoints::longest_save_s() const {
+  if (!is_saving()) return longest_save_s_;
+  // As in remember(), for what the one under way is known to take.
+  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - last_begin_;
+  return std::max(longest_save_s_, 2.0 * so_far.count());
 }
 
 void RunCheckpoints::make_writer(const Trainer& trainer) {
@@ -117,7 +126,7 @@ void RunCheckpoints::prepare(Trainer& trainer) {
 
 std::vector<SaveResult> RunCheckpoints::after_step(Trainer& trainer, Next next, bool is_asked_for) {
   const bool is_end = next != Next::step;
-  const bool is_next_due = is_due(trainer.steps_done(), next, is_asked_for);
+  const bool is_next_due = is_due(trainer, next, is_asked_for);
   if (!is_next_due && !is_saving()) return {};
   const Trace& trace = trainer.context().trace;
   const Timer blocked(trace, blocked_s_);
@@ -164,8 +173,9 @@ SaveResult RunCheckpoints::remember(SaveResult saved, Trainer& trainer) {
     steps_saved_ = saved.step;
     last_path_ = saved.path;
   }
-  // At the end the one under way comes first, then another one.
-  const double seconds = saved.write_s + saved.verify_s;
+  // At the end the one under way comes first, then another one. In the background the rest of the
+  // time went by in steps.
+  const double seconds = saved.is_in_background ? saved.work_s() : saved.write_s + saved.verify_s;
   longest_save_s_ = std::max(longest_save_s_, plan_.stages_checkpoints() ? 2.0 * seconds : seconds);
   write_s_ += saved.write_s;
   verify_s_ += saved.verify_s;
@@ -184,11 +194,14 @@ std::string RunCheckpoints::describe(const SaveResult& saved) const {
   const double mib = static_cast<double>(saved.num_bytes) / (1 << 20);
   if (!saved.is_saved)
     return fmt::format(
-        "weft: ALARM: the checkpoint {} was not saved; training goes on, and older "
-        "ones stay as they are. Reason: {}",
+        "weft: ALARM: the checkpoint {} was not saved; older ones stay as they are, and the run "
+        "goes on as it would. Reason: {}",
         saved.path, saved.fault);
   if (!saved.fault.empty())
     return fmt::format("weft: ALARM: checkpoint {}: {}", saved.path, saved.fault);
+  if (saved.is_in_background)
+    return fmt::format("checkpoint {}, {:.1f} MiB, {:.2f} s of work beside the steps", saved.path,
+                       mib, saved.work_s());
   return fmt::format("checkpoint {}, {:.1f} MiB in {:.2f} s, {:.0f} MiB/s", saved.path, mib,
                      saved.write_s, mib / saved.write_s);
 }

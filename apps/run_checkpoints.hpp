@@ -42,9 +42,10 @@ class RunCheckpoints {
 
   // Whether this plan and build save any.
   bool saves_any() const;
-  // Whether one is to be saved after so many steps; `is_asked_for`: rank 0's clock wanted one
-  // before the step. The same on all ranks.
-  bool is_due(index_t steps_done, Next next = Next::step, bool is_asked_for = false) const;
+  // Whether one is to be saved after the trainer's last step; `is_asked_for`: rank 0's clock wanted
+  // one before it. The same on all ranks. Not on the way while steps are skipped: with the state
+  // that they failed with, sound older ones would be replaced one by one.
+  bool is_due(const Trainer& trainer, Next next, bool is_asked_for) const;
   // Local: whether checkpoint.every has gone by since the last save began, which is over.
   bool is_time_for_one() const;
   // Collective, before the first step of this process: where checkpoints are written while steps go
@@ -66,7 +67,7 @@ class RunCheckpoints {
   bool has_saved(index_t steps_done) const { return steps_done == steps_saved_; }
   const std::string& last_path() const { return last_path_; }
   // The longest that saving after a step can take as far as is known: of one under way, too.
-  double longest_save_s() const { return longest_save_s_; }
+  double longest_save_s() const;
 
   std::string describe(const SaveResult& saved) const;
   nlohmann::ordered_json json() const;

@@ -150,7 +150,7 @@ class TrainJob {
       if (run_trace_) run_trace_->after_step(step - first_step_, step + 1);
       const Next next = is_stopped() ? Next::stop : step == last ? Next::end : Next::step;
       const bool is_asked_for = vote.is_save_asked_for();
-      check_replicas(trainer, checkpoints_->is_due(trainer.steps_done(), next, is_asked_for));
+      check_replicas(trainer, checkpoints_->is_due(trainer, next, is_asked_for));
       maybe_evaluate(trainer, step, step == last);
       maybe_save(trainer, next, is_asked_for);
     }
@@ -198,7 +198,7 @@ class TrainJob {
   }
 
   void maybe_save(Trainer& trainer, Next next, bool is_asked_for) {
-    const bool is_due = checkpoints_->is_due(trainer.steps_done(), next, is_asked_for);
+    const bool is_due = checkpoints_->is_due(trainer, next, is_asked_for);
     if (!is_due && !checkpoints_->is_saving()) return;
     const RunClock::Inside part(clock_, RunPart::checkpoint);
     // A checkpoint's steps are in the log wherever the checkpoint is.

@@ -4,6 +4,8 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 
 #include "core/error.hpp"
@@ -236,6 +238,16 @@ void Decoder::read_blocks() {
 }
 
 }  // namespace
+
+bool have_same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  });
+}
+
+bool operator==(const RunProgress& a, const RunProgress& b) {
+  return a.step == b.step && a.epoch == b.epoch && have_same_bits(a.losses, b.losses);
+}
 
 std::uint64_t block_checksum(const void* bytes, std::size_t size) {
   return XXH3_64bits(bytes, size);

@@ -62,9 +62,11 @@ struct FileRecord {
 struct RunProgress {
   index_t step = 0;            // steps done
   index_t epoch = 0;           // of the last step done
-  std::vector<double> losses;  // of all steps from the first on
-  friend bool operator==(const RunProgress&, const RunProgress&) = default;
+  std::vector<double> losses;  // of all steps from the first on; NaN: skipped
 };
+// Bit for bit, so that a skipped step's loss equals itself.
+bool operator==(const RunProgress& a, const RunProgress& b);
+bool have_same_bits(const std::vector<double>& a, const std::vector<double>& b);
 
 // Texts that say what the state belongs to.
 struct RunIdentity {

@@ -50,6 +50,12 @@ void retire_older(const std::string& folder, index_t newest, index_t keep) {
   }
 }
 
+double SaveResult::work_s() const {
+  double seconds = 0.0;
+  for (const Work& one : work) seconds += one.seconds();
+  return seconds;
+}
+
 const char* CheckpointSave::name_of(Stage stage) {
   static constexpr std::array<const char*, 6> names = {"write",     "commit", "confirm",
                                                        "read_back", "retire", "over"};

@@ -50,6 +50,8 @@ struct SaveResult {
   double verify_s = 0.0;
   std::vector<Work> work = {};
   bool is_in_background = false;  // the work: a thread's
+
+  double work_s() const;
 };
 
 // Removes what is older than the `keep` newest checkpoints up to step `newest`, which is known to

@@ -96,7 +96,7 @@ TEST_CASE("ckpt ls shows a run's checkpoints, newest first", "[ckpt_command]") {
   fs::create_directory(folder);
   const Said none = run(ckpt_ls, {.path = run_folder.path()});
   CHECK(none.exit_code == 0);
-  CHECK_THAT(none.text, Contains("(none)"));
+  CHECK_THAT(none.text, Contains("(none in " + run_folder.path()));
   CHECK(none.object["checkpoints"].empty());
 
   save_state(model(), {}, folder, 9, 1);

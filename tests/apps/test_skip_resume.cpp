@@ -3,7 +3,10 @@
 #include <catch2/catch.hpp>
 
 #include <limits>
+#include <sstream>
 
+#include "apps/ckpt_command.hpp"
+#include "io/checkpoint/checkpoint_folder.hpp"
 #include "tests/apps/poison.hpp"
 #include "tests/apps/resume_run.hpp"
 #include "tests/io/temporary_folder.hpp"
@@ -83,6 +86,28 @@ TEST_CASE("a run that skipped goes on from its checkpoint to the same bits",
   CHECK(skipped == std::vector<index_t>{3, 4, 7});
   CHECK(resumed.state_hash == whole.state_hash);
   CHECK(resumed.loss_hash == whole.loss_hash);
+
+  // Losses that are not numbers are equal where their bits are.
+  const std::string saved = folder.path() + "/a/checkpoints/" + step_folder_name(4);
+  std::ostringstream text, out;
+  CHECK(ckpt_diff({.path = saved, .other = saved}, text, out) == 0);
+}
+
+TEST_CASE("while steps are skipped no checkpoint takes the place of a sound one",
+          "[nonfinite][resume]") {
+  const TemporaryFolder folder;
+  Plan plan = on(1, 2, 1, 0);
+  plan.checkpoint = {.every_steps = 1, .keep = 2};
+  const std::string run_folder = folder.path() + "/a";
+  Spoiled never_healed(2, 100);
+  const PartResult ended =
+      run_part(plan, data(),
+               {.run_folder = run_folder, .until = 9, .after_step = never_healed.after_step()});
+  CHECK_THAT(ended.error, Contains("step 5: ") && Contains("3 such steps in a row"));
+  std::vector<index_t> kept;
+  for (const CheckpointPlace& place : list_checkpoints(run_folder + "/checkpoints"))
+    kept.push_back(place.step);
+  CHECK(kept == std::vector<index_t>{2, 1});
 }
 
 TEST_CASE("skips in a row count over a resume", "[nonfinite][resume]") {

@@ -108,7 +108,7 @@ TEST_CASE("training that fails leaves the checkpoint that was under way") {
             file_faults(run, log, 0, 0, "slow-on"));
   INFO(result.text);
   REQUIRE(result.exit_code == 1);
-  CHECK(contains(result.text, "stopped before the update"));
+  CHECK(contains(result.text, "Stopped before the update"));
   const int steps = num_logged_steps(run);
   REQUIRE(steps >= 1);
   const std::vector<std::string> valid = valid_step_folders(run);

@@ -71,6 +71,15 @@ TEST_CASE("a drill of a sound plan: all its tries end with the undisturbed run's
   CHECK(from(7) == 6);
 }
 
+TEST_CASE("a drill of a plan that saves beside its steps, and reads nothing back") {
+  const ProcessResult result = run_weft(
+      "drill " + plan() +
+      " --set checkpoint.async=true --set checkpoint.read_back=false --layouts \"dp=2; tp=2\""
+      " --seed 5 --json --points kill@save.write:6,flip:10,load:7,kill@save.commit:9");
+  INFO(result.text << result.out);
+  CHECK(result.exit_code == 0);
+}
+
 TEST_CASE("a drill notices a resume that comes to other bits, and says how to repeat it") {
   const std::string folder = new_folder("drill-bits");
   const ProcessResult result = run_weft(
@@ -142,6 +151,10 @@ TEST_CASE("a drill that cannot be: exit code 2, and what to change") {
       {"--points kil@step", "did you mean kill?"},
       {"--points kill@step:13", "expected a step from 1 to 12"},
       {"--points flip:6", "expected a step from 7 to 12"},
+      // Written beside the steps, a second checkpoint is surely whole when the third is due.
+      {"--points flip:9 --set checkpoint.async=true", "expected a step from 10 to 12"},
+      {"--points load:6 --set checkpoint.async=true", "expected a step from 7 to 12"},
+      {"--points save.read_back --set checkpoint.read_back=false", "checkpoint.read_back=true"},
       {"--points full@load", "full@save.shard"},
       {"--points flip --set checkpoint.keep=1", "checkpoint.keep = 1"},
       {"--ranks 2 --layouts \"tp=2 dp=2\"", "needs 4 ranks, and the drill starts at most 2"},
