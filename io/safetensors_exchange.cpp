@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "core/error.hpp"
@@ -26,7 +25,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr index_t window_elements = index_t{1} << 20;
-constexpr const char* moments_prefix = "optimizer.";
 
 // use(first element, box of at most a window) for all of a tensor, in order.
 template <class Use>
