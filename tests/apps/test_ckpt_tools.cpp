@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "apps/ckpt_reshard_command.hpp"
 #include "io/checkpoint/verify.hpp"
 #include "tests/io/checkpoint/state_ranks.hpp"
+#include "tests/io/system_calls.hpp"
 #include "tests/io/temporary_folder.hpp"
 
 using namespace weft;
@@ -233,12 +235,34 @@ TEST_CASE("ckpt prune refuses what cannot be meant", "[ckpt_tools]") {
              Contains("--pin 7") && Contains("it has 3 2 1"));
   CHECK_THAT(refusal(ckpt_prune, {.path = path + "/none", .keep = 1}, ExitCode::data),
              Contains("found nothing"));
+  // What is under way, or not ours, is still there.
+  const std::string staging = some.checkpoints + "/.staging-9-x", none = path + "/none";
+  fs::create_directory(staging);
+  fs::create_directory(none);
+  fs::create_directory(none + "/.trash-pictures");
+  CHECK_THAT(refusal(ckpt_prune, {.path = path, .keep = 1, .pins = {999}}, ExitCode::usage),
+             Contains("--pin 999"));
+  CHECK_THAT(refusal(ckpt_prune, {.path = none, .keep = 1}, ExitCode::data),
+             Contains(none + ": expected a run folder"));
+  CHECK(fs::is_directory(staging));
+  CHECK(fs::is_directory(none + "/.trash-pictures"));
+  for (const std::string& folder : {none, some.checkpoints}) CHECK(!fs::exists(folder + "/.lease"));
   const Lease lease(some.checkpoints);
   CHECK_THAT(refusal(ckpt_prune, {.path = path, .keep = 1}, ExitCode::usage),
-             Contains("is in use by"));
+             Contains("is in use by") && !Contains("--run"));
   CHECK(run(ckpt_prune, CkptPruneOptions{.path = path, .keep = 1, .dry_run = true}).exit_code == 0);
   CHECK(!fs::exists(some.checkpoints + "/PINS"));
   CHECK(steps_in(some.checkpoints) == "3 2 1");
+}
+
+TEST_CASE("ckpt prune removes nothing where no lock keeps a run away", "[ckpt_tools]") {
+  Run some({1, 2});
+  fs::create_directory(some.checkpoints + "/.staging-9-x");
+  const SystemFault no_locks(Call::flock, ENOLCK);
+  CHECK_THAT(refusal(ckpt_prune, {.path = some.folder.path(), .keep = 1}, ExitCode::failed),
+             Contains("has no locks") && Contains("end all runs"));
+  CHECK(steps_in(some.checkpoints) == "2 1");
+  CHECK(fs::is_directory(some.checkpoints + "/.staging-9-x"));
 }
 
 TEST_CASE("ckpt export is read by another program", "[ckpt_tools]") {
