@@ -66,9 +66,9 @@ class PartialFile {
 
   const std::string& partial() const { return partial_; }
   void commit() {
-    rename_path(partial_, path_);
-    const fs::path parent = fs::path(path_).parent_path();
-    sync_folder(parent.empty() ? "." : parent.string());
+    require(rename_to_new(partial_, path_), ExitCode::usage,
+            fmt::format("--to {}: something was made there meanwhile; it was not touched", path_));
+    confirm_name(path_);
   }
 
  private:

@@ -13,6 +13,7 @@
 #include "apps/ckpt_prune_command.hpp"
 #include "apps/ckpt_reshard_command.hpp"
 #include "io/checkpoint/verify.hpp"
+#include "io/safetensors_exchange.hpp"
 #include "tests/io/checkpoint/state_ranks.hpp"
 #include "tests/io/system_calls.hpp"
 #include "tests/io/temporary_folder.hpp"
@@ -324,4 +325,61 @@ TEST_CASE("ckpt export makes no file of what is damaged, nor over another", "[ck
     write_all(shard, before);
   }
   CHECK(run(ckpt_export, options).exit_code == 0);
+}
+
+TEST_CASE("ckpt export leaves a file that was made meanwhile", "[ckpt_tools]") {
+  const TemporaryFolder folder, out;
+  const Checkpoint checkpoint = open_checkpoint(save_state(model(), {}, folder.path(), 3, 7));
+  const std::string to = out / "f";
+  const auto export_over = [&](const std::string& mine) {
+    return error_of([&] {
+      export_safetensors(checkpoint, to, {}, false,
+                         [&](std::uint64_t, std::uint64_t) { write_all(to, mine); });
+    });
+  };
+  const auto num_files = [&] { return std::distance(fs::directory_iterator(out.path()), {}); };
+  // By the rename that replaces nothing, and by a link where there is no such rename.
+  for (const int count : {0, 1}) {
+    {
+      const SystemFault no_such_rename(Call::rename, EINVAL, 0, count);
+      const auto error = export_over("mine");
+      REQUIRE(says(error, to + ": something was made there meanwhile"));
+      CHECK(error->code() == ExitCode::usage);
+    }
+    CHECK(read_all(to) == "mine");
+    CHECK(num_files() == 1);
+    fs::remove(to);
+    {
+      const SystemFault no_such_rename(Call::rename, EINVAL, 0, count);
+      export_safetensors(checkpoint, to, {}, false);
+    }
+    CHECK(read_by_python(to) == expected_text("block.0.up", "block.0.up", "value", 8, 6, 7) +
+                                    expected_text("norm", "norm", "value", 1, 5, 7));
+    CHECK(num_files() == 1);
+    fs::remove(to);
+  }
+}
+
+TEST_CASE("what is in place but not confirmed by the disk is said to be so", "[ckpt_tools]") {
+  const TemporaryFolder folder, out;
+  const std::string path = save_state(model(), {}, folder.path(), 3, 7);
+  const CkptExportOptions to_file{.path = path, .format = "safetensors", .to = out / "f"};
+  const CkptReshardOptions to_shards{.path = path, .to = out / "c", .num_shards = 2};
+  const auto check = [&](const auto& command, const auto& options) {
+    int num_syncs = 0;
+    {
+      const SystemFault count(Call::fsync, EIO, 1000);
+      run(command, options);
+      num_syncs = count.num_calls();
+    }
+    fs::remove_all(options.to);
+    // The folder that it is in is the last to be synced.
+    const SystemFault last(Call::fsync, EIO, num_syncs - 1);
+    CHECK_THAT(refusal(command, options, ExitCode::failed),
+               Contains(options.to + " is in place") && Contains("Input/output error"));
+    CHECK(fs::exists(options.to));
+  };
+  check(ckpt_export, to_file);
+  check(ckpt_reshard, to_shards);
+  CHECK(verify_checkpoint(open_checkpoint(to_shards.to)).num_faults == 0);
 }
