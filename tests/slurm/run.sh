@@ -17,7 +17,7 @@ fi
 unset "${!SLURM_@}" "${!SBATCH_@}" "${!SCANCEL_@}" "${!SQUEUE_@}" "${!SINFO_@}"
 
 folder=
-declare -A job  # METHOD: id of its last one
+declare -A job=()  # METHOD: id of its last one
 fail() {
   echo "FAILED: $*" >&2
   for log in "$folder"/*.log; do echo "--- $log" >&2; tail -n 15 "$log" >&2; done
