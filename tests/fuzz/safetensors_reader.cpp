@@ -83,9 +83,10 @@ std::vector<std::string> safetensors_header_seeds() {
           in_8_bytes(~std::uint64_t{0} - 3) +
               R"({"a":{"dtype":"F32","shape":[4611686018427387903],)"
               R"("data_offsets":[0,18446744073709551612]}})",
-          // Two that overlap beside a hole: as many bytes as there are.
-          in_8_bytes(12) + R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-                           R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"};
+          // Two that overlap beside a hole: as many bytes as there are, and the right end.
+          in_8_bytes(16) + R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                           R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},)"
+                           R"("c":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}})"};
 }
 
 }  // namespace
