@@ -69,9 +69,10 @@ void add_prune(CLI::App& ckpt, CkptPruneOptions& options) {
       ->type_name("M");
   command
       ->add_option("--pin", options.pins,
-                   "these steps stay, too, from now on: they go into RUN/checkpoints/PINS, which "
-                   "training respects; take the line out to let one go")
-      ->type_name("STEP");
+                   "this step stays, too, from now on: it goes into RUN/checkpoints/PINS, which "
+                   "training respects; take the line out to let it go; may be repeated")
+      ->type_name("STEP")
+      ->allow_extra_args(false);  // RUN may come behind it
   command->add_flag("--dry-run", options.dry_run, "say what would go, and change nothing");
   add_json(*command, options.json);
 }

@@ -45,10 +45,16 @@ class Pruning {
   }
 
   int run(std::ostream& out) {
-    if (!options_.dry_run) take_lease();
-    const std::vector<CheckpointPlace> places = list_checkpoints(folder_);
-    pin(places);
-    decide(places);
+    look();
+    if (!options_.dry_run) {
+      take_lease();
+      look();  // a run may have ended meanwhile
+    }
+    decide();
+    if (!options_.dry_run) {
+      if (!options_.pins.empty()) pin_steps(folder_, options_.pins);
+      sweep(folder_);
+    }
     for (const Fate& fate : fates_) carry_out(fate);
     const bool is_damaged = std::any_of(fates_.begin(), fates_.end(), [](const Fate& fate) {
       return fate.kind == Fate::Kind::damaged;
@@ -63,28 +69,36 @@ class Pruning {
  private:
   void take_lease() {
     lease_ = std::make_unique<Lease>(folder_);
+    require(lease_->is_locked(), ExitCode::failed,
+            lease_->warning() +
+                "; nothing was removed: end all runs that write there, then remove by hand what "
+                "--dry-run names");
     if (!lease_->warning().empty()) line_.keep("WARNING: " + lease_->warning());
-    sweep(folder_);
   }
 
-  void pin(const std::vector<CheckpointPlace>& places) {
+  // Changes nothing: the folder may be anyone's.
+  void look() {
+    places_ = list_checkpoints(folder_);
+    require(!places_.empty(), ExitCode::data,
+            folder_ +
+                ": expected a run folder with checkpoints (step-*), found none; nothing was "
+                "changed");
     for (const index_t step : options_.pins) {
       std::string steps;
-      for (const CheckpointPlace& place : places) steps += fmt::format(" {}", place.step);
-      require(std::any_of(places.begin(), places.end(),
+      for (const CheckpointPlace& place : places_) steps += fmt::format(" {}", place.step);
+      require(std::any_of(places_.begin(), places_.end(),
                           [&](const CheckpointPlace& place) { return place.step == step; }),
               ExitCode::usage,
               fmt::format("--pin {}: {} has no checkpoint of that step; it has{}", step, folder_,
-                          steps.empty() ? " none" : steps));
+                          steps));
     }
     pinned_ = pinned_steps(folder_);
     pinned_.insert(options_.pins.begin(), options_.pins.end());
-    if (!options_.dry_run && !options_.pins.empty()) pin_steps(folder_, options_.pins);
   }
 
-  void decide(const std::vector<CheckpointPlace>& places) {
+  void decide() {
     using Kind = Fate::Kind;
-    for (const CheckpointPlace& place : places) {
+    for (const CheckpointPlace& place : places_) {
       if (num_sound_ < options_.keep) {
         const std::string fault = fault_of(place);
         if (fault.empty()) ++num_sound_;
@@ -152,8 +166,9 @@ class Pruning {
   std::ostream& text_;
   ProgressLine line_;
   std::unique_ptr<Lease> lease_;
+  std::vector<CheckpointPlace> places_;  // newest first
   std::set<index_t> pinned_;
-  std::vector<Fate> fates_;  // newest first
+  std::vector<Fate> fates_;  // of places_
   index_t num_sound_ = 0;
 };
 

@@ -25,7 +25,8 @@ struct CkptPruneOptions {
 // only what has `keep` sound ones that are newer is removed, so that nothing is where fewer are
 // there. The run's lease is held meanwhile; a dry run takes none, and changes nothing.
 // Returns 0, or 5 where a damaged one was met. Throws Error(usage) where a run writes there or a
-// pin is of no step that is there, Error(data) where PINS cannot be read.
+// pin is of no step that is there, Error(data) where there is no checkpoint or PINS cannot be read,
+// Error(failed) where the file system has no locks; then nothing was removed.
 int ckpt_prune(const CkptPruneOptions& options, std::ostream& text, std::ostream& out);
 
 }  // namespace weft

@@ -78,7 +78,14 @@ index_t RunCheckpoints::restore(Trainer& trainer, const ResumeOptions& options) 
   steps_saved_ = Resume(world_, folder_, options, plan_, identity_, text_).restore(trainer);
   // What a run that was killed had not come to: the one just loaded is sound.
   agree(world_, "retire", [&] {
-    if (world_.rank() == 0) retire_older(folder_, steps_saved_, plan_.checkpoint.keep);
+    if (world_.rank() != 0) return;
+    try {
+      retire_older(folder_, steps_saved_, plan_.checkpoint.keep);
+    } catch (const Error& error) {
+      // PINS cannot be read: no reason to stop a run that has its state.
+      if (error.code() != ExitCode::data) throw;
+      text_ << "weft: WARNING: " << error.what() << std::endl;
+    }
   });
   return steps_saved_;
 }

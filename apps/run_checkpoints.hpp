@@ -37,7 +37,8 @@ class RunCheckpoints {
   static std::unique_ptr<Lease> take_lease(const Plan& plan, bool resumes,
                                            const std::string& run_folder, std::ostream& text);
 
-  // Collective. Returns the steps done.
+  // Collective. Returns the steps done. Removes older ones than are to stay; where PINS cannot be
+  // read rank 0 warns, and none goes.
   index_t restore(Trainer& trainer, const ResumeOptions& options);
 
   // Whether this plan and build save any.

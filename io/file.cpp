@@ -205,6 +205,30 @@ void rename_path(const std::string& from, const std::string& to) {
   fail(fmt::format("rename {} to", from).c_str(), to, reason);
 }
 
+bool rename_to_new(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  int reason = errno;
+  // Network file systems may have no such rename, but have links.
+  if (reason == EINVAL || reason == ENOSYS) {
+    if (::link(from.c_str(), to.c_str()) == 0) {
+      ::unlink(from.c_str());  // which cannot undo it: at worst there is a name too many
+      return true;
+    }
+    reason = errno;
+  }
+  if (reason == EEXIST) return false;
+  fail(fmt::format("rename {} to", from).c_str(), to, reason);
+}
+
+void confirm_name(const std::string& path) {
+  const int reason = try_sync_folder(parent_of(path));
+  require(
+      reason == 0, ExitCode::failed,
+      fmt::format("{} is in place, but the disk did not confirm that, so that a power cut could "
+                  "take it: cannot sync {}: {}",
+                  path, parent_of(path), std::strerror(reason)));
+}
+
 void remove_tree(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {

@@ -92,6 +92,11 @@ void make_new_folder(const std::string& path);
 void sync_folder(const std::string& folder);
 // A folder or a file; a folder with something in it is never overwritten.
 void rename_path(const std::string& from, const std::string& to);
+// A file, as one step; false, and nothing done, where something has the name `to`.
+bool rename_to_new(const std::string& from, const std::string& to);
+// After a rename to `path`: its name is on the disk at the return. Otherwise the Error says that it
+// is in place all the same.
+void confirm_name(const std::string& path);
 // A file, or a folder with all that is in it, file by file; links are not followed. One that is not
 // there is fine.
 void remove_tree(const std::string& path);

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "core/error.hpp"
 #include "io/extent_reader.hpp"
+#include "io/safetensors_header.hpp"
 
 namespace weft {
 
@@ -64,6 +66,11 @@ NameTable NameTable::parse(const std::string& text, const std::string& path) {
     const auto place = fmt::format("{}:{}: {}", path, key.source().begin.line, ours);
     require(theirs && !theirs->empty(), ExitCode::usage,
             place + ": expected a name in quotes; a name with dots is quoted, too");
+    require(*theirs != safetensors_metadata_key && !theirs->starts_with(moments_prefix),
+            ExitCode::usage,
+            fmt::format("{}: expected a parameter's name, found {}: {} is the file's own word, and "
+                        "{}* are moments",
+                        place, *theirs, safetensors_metadata_key, moments_prefix));
     const auto stars = std::count(ours.begin(), ours.end(), '*');
     require(stars <= 1 && stars == std::count(theirs->begin(), theirs->end(), '*'), ExitCode::usage,
             place + ": expected one * on both sides, or none");
@@ -72,20 +79,29 @@ NameTable NameTable::parse(const std::string& text, const std::string& path) {
   return table;
 }
 
+const NameTable::Line* NameTable::line_for(const std::string& name,
+                                           std::vector<bool>& is_used) const {
+  const Line* found = nullptr;
+  const Line* other = nullptr;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    if (!match(lines_[i].ours, name)) continue;
+    is_used[i] = true;
+    if (lines_[i].ours == name) return &lines_[i];
+    other = std::exchange(found, &lines_[i]);
+  }
+  require(!other, ExitCode::usage,
+          fmt::format("{}: {} and {} are both for {}: expected one line for it", path_,
+                      other ? other->ours : "", found ? found->ours : "", name));
+  return found;
+}
+
 std::vector<std::string> NameTable::names_of(const std::vector<std::string>& ours) const {
   std::vector<bool> is_used(lines_.size());
   std::vector<std::string> names;
   std::map<std::string, std::string> origin;
   for (const std::string& name : ours) {
-    std::string other = name;
-    for (std::size_t i = 0; i < lines_.size(); ++i) {
-      const auto number = match(lines_[i].ours, name);
-      if (!number) continue;
-      is_used[i] = true;
-      other = filled(lines_[i].theirs, *number);
-      // A line for one name comes before one for many.
-      if (lines_[i].ours == name) break;
-    }
+    const Line* const line = line_for(name, is_used);
+    const std::string other = line ? filled(line->theirs, *match(line->ours, name)) : name;
     const auto [at, is_new] = origin.try_emplace(other, name);
     require(is_new, ExitCode::usage,
             fmt::format("{}: {} and {} would both be {}", path_, at->second, name, other));

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "core/error.hpp"
@@ -26,7 +25,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr index_t window_elements = index_t{1} << 20;
-constexpr const char* moments_prefix = "optimizer.";
 
 // use(first element, box of at most a window) for all of a tensor, in order.
 template <class Use>
@@ -68,9 +66,9 @@ class PartialFile {
 
   const std::string& partial() const { return partial_; }
   void commit() {
-    rename_path(partial_, path_);
-    const fs::path parent = fs::path(path_).parent_path();
-    sync_folder(parent.empty() ? "." : parent.string());
+    require(rename_to_new(partial_, path_), ExitCode::usage,
+            fmt::format("--to {}: something was made there meanwhile; it was not touched", path_));
+    confirm_name(path_);
   }
 
  private:

@@ -25,12 +25,13 @@ struct ExportReport {
   std::uint64_t num_bytes = 0;  // of the file
 };
 
-// Writes the parameters to `path`, which must not exist, by the names of `names`, in the order of
-// ours; with `with_optimizer` also its moments, as optimizer.<kind>.<name>. The file has no date,
-// so equal states give equal files. Every block is verified on the way, the file is read back, and
-// each tensor's fingerprint is compared, before it takes its name. Throws Error(usage) where `path`
-// is there or names clash, Error(data) where the checkpoint is damaged, Error(failed) where the
-// system refuses; then there is no file.
+// Writes the parameters to `path`, which must not exist, by the names of `names`, sorted by the
+// names in the file; with `with_optimizer` also its moments, as optimizer.<kind>.<name>. The file
+// has no date, so equal states give equal files. Every block is verified on the way, the file is
+// read back, and each tensor's fingerprint is compared, before it takes its name. Throws
+// Error(usage) where `path` is there, also at the end, or names clash, Error(data) where the
+// checkpoint is damaged, Error(failed) where the system refuses; then there is no file, but for a
+// name that the disk does not confirm: then the message says that the file is in place.
 ExportReport export_safetensors(const Checkpoint& checkpoint, const std::string& path,
                                 const NameTable& names, bool with_optimizer,
                                 const ByteProgress& progress = nullptr);

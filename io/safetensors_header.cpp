@@ -16,8 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* metadata_key = "__metadata__";
-
 // Takes the object apart while it is parsed: a tree of it would take many times its bytes, and
 // would have lost what came twice. Each call says whether to go on; `fault` then says why not.
 class HeaderEvents final : public nlohmann::json_sax<Json> {
@@ -54,7 +52,7 @@ class HeaderEvents final : public nlohmann::json_sax<Json> {
     key_ = name;
     if (place_ == Place::metadata) return true;
     if (place_ != Place::tensor) {
-      if (name == metadata_key && std::exchange(has_metadata_, true))
+      if (name == safetensors_metadata_key && std::exchange(has_metadata_, true))
         return fail("__metadata__ is there twice");
       return true;
     }
@@ -75,7 +73,7 @@ class HeaderEvents final : public nlohmann::json_sax<Json> {
         place_ = Place::names;
         return true;
       case Place::names:
-        if (key_ == metadata_key) {
+        if (key_ == safetensors_metadata_key) {
           place_ = Place::metadata;
           return true;
         }
@@ -236,7 +234,7 @@ std::vector<SafetensorsTensor> decode_safetensors_header(std::string_view header
 
 std::string encode_safetensors_header(const std::vector<SafetensorsTensor>& tensors) {
   // As what PyTorch saves: row-major, weights [out, in]. Other programs insist on the word.
-  nlohmann::ordered_json object{{metadata_key, {{"format", "pt"}}}};
+  nlohmann::ordered_json object{{safetensors_metadata_key, {{"format", "pt"}}}};
   for (const SafetensorsTensor& tensor : tensors)
     object[tensor.name] = {
         {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};

@@ -21,6 +21,8 @@ struct SafetensorsTensor {
 };
 
 inline constexpr std::uint64_t safetensors_length_bytes = 8;
+// Of what is no tensor in the object.
+inline constexpr const char* safetensors_metadata_key = "__metadata__";
 // The format's own limit.
 inline constexpr std::uint64_t most_safetensors_header_bytes = 100'000'000;
 

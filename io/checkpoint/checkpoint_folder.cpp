@@ -147,12 +147,13 @@ Lease::Lease(const std::string& folder) {
     const std::string holder = read_holder(fd_);
     ::close(std::exchange(fd_, -1));
     throw Error(ExitCode::usage,
-                fmt::format("{} is in use by {}: expected one run at a time to write checkpoints "
-                            "there; nothing was changed; wait for its end or name another folder "
-                            "with --run",
+                fmt::format("{} is in use by {}: expected one process at a time to write "
+                            "checkpoints there; nothing was changed; wait for its end or name "
+                            "another folder",
                             folder, holder));
   }
-  if (reason != 0) {
+  is_locked_ = reason == 0;
+  if (!is_locked_) {
     warning_ = fmt::format(
         "{} is not protected against a second run that writes to it: its file system has no locks "
         "({})",

@@ -52,6 +52,8 @@ class Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
+  // False where the file system has no locks: a second writer would not be refused.
+  bool is_locked() const { return is_locked_; }
   // Not empty: what a second writer would not notice, and why; to be shown. The file system has no
   // locks, so that nothing is protected, or it did not take the holder's name.
   const std::string& warning() const { return warning_; }
@@ -60,6 +62,7 @@ class Lease {
   void write_name(const std::string& path);
 
   int fd_ = -1;
+  bool is_locked_ = false;
   std::string warning_;
 };
 

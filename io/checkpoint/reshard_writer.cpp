@@ -29,6 +29,18 @@ namespace {
 // A multiple of a block, so that none is begun twice.
 constexpr index_t window_elements = 64 * BlockRecord::most_elements;
 
+// The checkpoint that `parent` is or lies in; empty: none.
+std::string checkpoint_around(const std::string& parent) {
+  std::error_code error;
+  fs::path at = fs::weakly_canonical(parent, error);
+  if (error) at = parent;
+  for (;; at = at.parent_path()) {
+    if (fs::exists(at / "MANIFEST", error) && fs::exists(at / "index.h5", error))
+      return at.string();
+    if (at == at.parent_path()) return "";
+  }
+}
+
 }  // namespace
 
 NewPlace::NewPlace(const std::string& path, index_t step) {
@@ -44,6 +56,11 @@ NewPlace::NewPlace(const std::string& path, index_t step) {
           fmt::format("--to {}: expected a name that does not begin with a dot: those are for what "
                       "is under way",
                       path));
+  const std::string around = checkpoint_around(parent_);
+  require(around.empty(), ExitCode::usage,
+          fmt::format("--to {}: expected a folder that is in no checkpoint, but {} is one; it was "
+                      "not touched",
+                      path, around));
   const bool is_step = name_.starts_with("step-");
   require(
       !is_step || name_ == step_folder_name(step), ExitCode::usage,
@@ -196,7 +213,7 @@ CheckpointIndex write_checkpoint(
   if (checkpoint.knows_fingerprints) require_same(checkpoint, index);
   write_index(staging.path(), index, checkpoint.texts);
   staging.commit();
-  staging.confirm();
+  confirm_name(place.path());
   return index;
 }
 

@@ -32,7 +32,7 @@ struct NewCheckpoint {
 class NewPlace {
  public:
   // Throws Error(usage) where something is there already, where the name is that of another step,
-  // or where a run writes to the folder.
+  // where it would lie in a checkpoint, or where a run writes to the folder.
   NewPlace(const std::string& path, index_t step);
 
   const std::string& parent() const { return parent_; }
@@ -48,7 +48,8 @@ class NewPlace {
 // Writes it, a shard for each of `shards`, in windows of some MiB; reads every byte back; then it
 // appears by one rename, or nothing does. Returns its index. Throws what `read` throws;
 // Error(failed) where the system refuses; Error(data) where what was written is not what was read,
-// or not what the fingerprints say. `progress`: called with the bytes of tensors written so far and
+// or not what the fingerprints say. Where the disk does not confirm the rename it is there all the
+// same, and Error(failed) says so. `progress`: called with the bytes of tensors written so far and
 // in all.
 CheckpointIndex write_checkpoint(
     const NewCheckpoint& checkpoint, const std::vector<ShardCut>& shards, const NewPlace& place,

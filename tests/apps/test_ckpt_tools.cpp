@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,7 +13,9 @@
 #include "apps/ckpt_prune_command.hpp"
 #include "apps/ckpt_reshard_command.hpp"
 #include "io/checkpoint/verify.hpp"
+#include "io/safetensors_exchange.hpp"
 #include "tests/io/checkpoint/state_ranks.hpp"
+#include "tests/io/system_calls.hpp"
 #include "tests/io/temporary_folder.hpp"
 
 using namespace weft;
@@ -233,12 +236,34 @@ TEST_CASE("ckpt prune refuses what cannot be meant", "[ckpt_tools]") {
              Contains("--pin 7") && Contains("it has 3 2 1"));
   CHECK_THAT(refusal(ckpt_prune, {.path = path + "/none", .keep = 1}, ExitCode::data),
              Contains("found nothing"));
+  // What is under way, or not ours, is still there.
+  const std::string staging = some.checkpoints + "/.staging-9-x", none = path + "/none";
+  fs::create_directory(staging);
+  fs::create_directory(none);
+  fs::create_directory(none + "/.trash-pictures");
+  CHECK_THAT(refusal(ckpt_prune, {.path = path, .keep = 1, .pins = {999}}, ExitCode::usage),
+             Contains("--pin 999"));
+  CHECK_THAT(refusal(ckpt_prune, {.path = none, .keep = 1}, ExitCode::data),
+             Contains(none + ": expected a run folder"));
+  CHECK(fs::is_directory(staging));
+  CHECK(fs::is_directory(none + "/.trash-pictures"));
+  for (const std::string& folder : {none, some.checkpoints}) CHECK(!fs::exists(folder + "/.lease"));
   const Lease lease(some.checkpoints);
   CHECK_THAT(refusal(ckpt_prune, {.path = path, .keep = 1}, ExitCode::usage),
-             Contains("is in use by"));
+             Contains("is in use by") && !Contains("--run"));
   CHECK(run(ckpt_prune, CkptPruneOptions{.path = path, .keep = 1, .dry_run = true}).exit_code == 0);
   CHECK(!fs::exists(some.checkpoints + "/PINS"));
   CHECK(steps_in(some.checkpoints) == "3 2 1");
+}
+
+TEST_CASE("ckpt prune removes nothing where no lock keeps a run away", "[ckpt_tools]") {
+  Run some({1, 2});
+  fs::create_directory(some.checkpoints + "/.staging-9-x");
+  const SystemFault no_locks(Call::flock, ENOLCK);
+  CHECK_THAT(refusal(ckpt_prune, {.path = some.folder.path(), .keep = 1}, ExitCode::failed),
+             Contains("has no locks") && Contains("end all runs"));
+  CHECK(steps_in(some.checkpoints) == "2 1");
+  CHECK(fs::is_directory(some.checkpoints + "/.staging-9-x"));
 }
 
 TEST_CASE("ckpt export is read by another program", "[ckpt_tools]") {
@@ -300,4 +325,61 @@ TEST_CASE("ckpt export makes no file of what is damaged, nor over another", "[ck
     write_all(shard, before);
   }
   CHECK(run(ckpt_export, options).exit_code == 0);
+}
+
+TEST_CASE("ckpt export leaves a file that was made meanwhile", "[ckpt_tools]") {
+  const TemporaryFolder folder, out;
+  const Checkpoint checkpoint = open_checkpoint(save_state(model(), {}, folder.path(), 3, 7));
+  const std::string to = out / "f";
+  const auto export_over = [&](const std::string& mine) {
+    return error_of([&] {
+      export_safetensors(checkpoint, to, {}, false,
+                         [&](std::uint64_t, std::uint64_t) { write_all(to, mine); });
+    });
+  };
+  const auto num_files = [&] { return std::distance(fs::directory_iterator(out.path()), {}); };
+  // By the rename that replaces nothing, and by a link where there is no such rename.
+  for (const int count : {0, 1}) {
+    {
+      const SystemFault no_such_rename(Call::rename, EINVAL, 0, count);
+      const auto error = export_over("mine");
+      REQUIRE(says(error, to + ": something was made there meanwhile"));
+      CHECK(error->code() == ExitCode::usage);
+    }
+    CHECK(read_all(to) == "mine");
+    CHECK(num_files() == 1);
+    fs::remove(to);
+    {
+      const SystemFault no_such_rename(Call::rename, EINVAL, 0, count);
+      export_safetensors(checkpoint, to, {}, false);
+    }
+    CHECK(read_by_python(to) == expected_text("block.0.up", "block.0.up", "value", 8, 6, 7) +
+                                    expected_text("norm", "norm", "value", 1, 5, 7));
+    CHECK(num_files() == 1);
+    fs::remove(to);
+  }
+}
+
+TEST_CASE("what is in place but not confirmed by the disk is said to be so", "[ckpt_tools]") {
+  const TemporaryFolder folder, out;
+  const std::string path = save_state(model(), {}, folder.path(), 3, 7);
+  const CkptExportOptions to_file{.path = path, .format = "safetensors", .to = out / "f"};
+  const CkptReshardOptions to_shards{.path = path, .to = out / "c", .num_shards = 2};
+  const auto check = [&](const auto& command, const auto& options) {
+    int num_syncs = 0;
+    {
+      const SystemFault count(Call::fsync, EIO, 1000);
+      run(command, options);
+      num_syncs = count.num_calls();
+    }
+    fs::remove_all(options.to);
+    // The folder that it is in is the last to be synced.
+    const SystemFault last(Call::fsync, EIO, num_syncs - 1);
+    CHECK_THAT(refusal(command, options, ExitCode::failed),
+               Contains(options.to + " is in place") && Contains("Input/output error"));
+    CHECK(fs::exists(options.to));
+  };
+  check(ckpt_export, to_file);
+  check(ckpt_reshard, to_shards);
+  CHECK(verify_checkpoint(open_checkpoint(to_shards.to)).num_faults == 0);
 }

@@ -238,6 +238,23 @@ TEST_CASE("damaged checkpoints are passed over, unless asked for", "[resume][rul
   }
 }
 
+TEST_CASE("pins that cannot be read do not stop a run that resumes", "[resume][rules]") {
+  const TemporaryFolder folder;
+  const std::string run = saved_run().copy_to(folder);
+  write_all(run + "/checkpoints/PINS", "2\nfour\n");
+  Plan plan = base_plan();
+  plan.checkpoint.keep = 1;
+  const PartResult resumed = restore(run, plan, from("auto"));
+  CHECK(resumed.exit_code == 0);
+  CHECK(resumed.first_step == 6);
+  CHECK_THAT(resumed.text,
+             Contains("weft: WARNING: ") && Contains("PINS:2: expected the number of a step"));
+  CHECK(steps_in(run) == std::vector<index_t>{6, 4, 2});
+  write_all(run + "/checkpoints/PINS", "2\n");
+  CHECK(restore(run, plan, from("auto")).exit_code == 0);
+  CHECK(steps_in(run) == std::vector<index_t>{6, 2});
+}
+
 TEST_CASE("where every checkpoint is damaged, nothing begins", "[resume][rules]") {
   const TemporaryFolder folder;
   const std::string run = saved_run().copy_to(folder);

@@ -195,6 +195,12 @@ TEST_CASE("prune") {
   CHECK(step_folders(run).size() == 3);
   CHECK(code_of("prune " + run) == 2);
   CHECK(code_of("prune " + run + " --keep 0") == 2);
+  // A pin takes one step: what follows is the run.
+  const ProcessResult pinned =
+      run_weft("ckpt prune --pin 4 --keep 1 --pin 2 " + run + " --dry-run --json");
+  CHECK(pinned.exit_code == 0);
+  CHECK(pinned.json().at("removed").empty());
+  CHECK(code_of("prune --keep 1 --pin 2 4 " + run) == 2);
   CHECK(code_of("prune " + run + " --keep 1 --pin 2 --json") == 0);
   CHECK(step_folders(run) == std::vector{step_folder(run, 2), step_folder(run, 6)});
 }

@@ -17,12 +17,13 @@ struct FuzzedReader {
 
 const std::vector<FuzzedReader>& fuzzed_readers();
 
-// In text_readers.cpp, index_readers.cpp and record_reader.cpp.
+// In text_readers.cpp, index_readers.cpp, record_reader.cpp and safetensors_reader.cpp.
 FuzzedReader manifest_reader();
 FuzzedReader plan_reader();
 FuzzedReader step_lines_reader();
 FuzzedReader index_check_reader();
 FuzzedReader index_file_reader();
 FuzzedReader shard_record_reader();
+FuzzedReader safetensors_header_reader();
 
 }  // namespace weft::test

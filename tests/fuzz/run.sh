@@ -12,7 +12,8 @@ cd "$(dirname "$0")/../.."
 seconds=${1:?usage: tests/fuzz/run.sh SECONDS [READER...]}
 shift
 readers=("$@")
-[ ${#readers[@]} -gt 0 ] || readers=(manifest plan step_lines shard_record index_check index_file)
+[ ${#readers[@]} -gt 0 ] || readers=(manifest plan step_lines shard_record index_check index_file
+  safetensors_header)
 
 compiler=
 for version in 19 18 17 16; do
@@ -43,14 +44,16 @@ done
 
 # What replaces the kept inputs: the seeds, and of the others 50 of all sizes up to 1 KiB.
 keep() {
-  local found=build/fuzz/corpus/$1 kept=tests/fuzz/corpus/$1 inputs number
+  local found=build/fuzz/corpus/$1 kept=tests/fuzz/corpus/$1 seeds inputs number
+  seeds=("$found"/seed-*)
+  [ -f "${seeds[0]}" ] || { echo "no seeds in $found: $kept stays as it is" >&2; return 1; }
   mapfile -t inputs < <(find "$found" -type f -size -1025c ! -name 'seed-*' -printf '%s %f\n' |
     sort -n | cut -d' ' -f2)
   rm -f "$kept"/*
-  cp "$found"/seed-* "$kept"
-  for number in $(seq 0 49); do
-    [ ${#inputs[@]} -gt 0 ] && cp "$found/${inputs[$((number * ${#inputs[@]} / 50))]}" "$kept"
-  done
+  cp "${seeds[@]}" "$kept"
+  if [ ${#inputs[@]} -gt 0 ]; then
+    for number in $(seq 0 49); do cp "$found/${inputs[$((number * ${#inputs[@]} / 50))]}" "$kept"; done
+  fi
 }
 if [ "${WEFT_FUZZ_KEEP:-0}" = 1 ]; then
   for reader in "${readers[@]}"; do keep "$reader"; done

@@ -137,6 +137,16 @@ int rename(const char* from, const char* to) noexcept {
   return static_cast<int>(pass_on(Call::rename, SYS_rename, from, to));
 }
 
+int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+              unsigned flags) noexcept {
+  return static_cast<int>(
+      pass_on(Call::rename, SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
+
+int link(const char* from, const char* to) noexcept {
+  return static_cast<int>(pass_on(Call::link, SYS_link, from, to));
+}
+
 int unlink(const char* path) noexcept {
   return static_cast<int>(pass_on(Call::unlink, SYS_unlink, path));
 }

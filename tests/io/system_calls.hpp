@@ -13,7 +13,8 @@ enum class Call {
   fsync,
   close,
   mkdir,
-  rename,
+  rename,  // with the one that replaces nothing
+  link,
   unlink,
   rmdir,
   flock,

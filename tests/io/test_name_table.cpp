@@ -51,6 +51,16 @@ TEST_CASE("a table that cannot be meant", "[name_table]") {
   CHECK_THAT(refusal("[names]\n\"*.*\" = \"*.*\""), Contains("one * on both sides"));
   CHECK_THAT(refusal("[names]\na = \"b\""), Contains("a and b would both be b"));
   CHECK_THAT(refusal("[names]\nc = \"d\""), Contains("c is the name of no tensor"));
+  for (const char* theirs : {"__metadata__", "optimizer.exp_avg.a", "optimizer."})
+    CHECK_THAT(refusal("[names]\na = \"" + std::string(theirs) + "\""),
+               Contains("t.toml:2: a: expected a parameter's name, found " + std::string(theirs)));
+  // Of two lines for many the order would decide; a line for the one name does.
+  const std::string two = "[names]\n\"b.*.q\" = \"l.*\"\n\"b.1*.q\" = \"m.*\"\n";
+  CHECK_THAT(refusal(two, {"b.2.q", "b.12.q"}),
+             Contains("b.*.q and b.1*.q are both for b.12.q") ||
+                 Contains("b.1*.q and b.*.q are both for b.12.q"));
+  CHECK(NameTable::parse(two + "\"b.12.q\" = \"one\"", "t.toml").names_of({"b.12.q", "b.2.q"}) ==
+        Names{"one", "l.2"});
   const TemporaryFolder folder;
   CHECK(says(error_of([&] { NameTable::read(folder / "none"); }), folder / "none"));
 }

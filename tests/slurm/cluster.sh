@@ -47,7 +47,6 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONFIGURATION
   # What a dead step leaves there is in the way of another one with its number.
   echo "PMIxCliTmpDirBase=$folder/pmix" >"$folder/mpi.conf"
-  export SLURM_CONF=$folder/slurm.conf
 }
 
 # daemon NAME COMMAND...: in the background, from $folder; its process id goes to $folder/NAME.own.
@@ -74,9 +73,15 @@ start_cluster() {
   start_node
 }
 
-# Process ids of all that works in $folder or has a file of it open: daemons, slurmstepd, scripts, ranks.
+# Process ids of daemons, slurmstepd, scripts, ranks: what was started for this cluster and works in
+# $folder or has a file of it open. A process that has but the one or the other is someone else's.
 cluster_processes() {
-  find /proc/[0-9]*/cwd /proc/[0-9]*/fd -maxdepth 1 -lname "$folder*" 2>/dev/null | cut -d/ -f3 | sort -u
+  local process
+  : "${folder:?}"
+  for process in $(find /proc/[0-9]*/cwd /proc/[0-9]*/fd -maxdepth 1 \
+    \( -lname "$folder" -o -lname "$folder/*" \) 2>/dev/null | cut -d/ -f3 | sort -u); do
+    grep -qzxF "SLURM_CONF=$folder/slurm.conf" "/proc/$process/environ" 2>/dev/null && echo "$process"
+  done
 }
 
 # Kills the node: slurmd and all that runs on it, but for what the controller's machine runs. All are
@@ -93,10 +98,12 @@ kill_node() {
 }
 
 stop_cluster() {
-  local process
-  scancel --quiet --user="$(id -un)" 2>/dev/null
+  local process id
+  for id in "${job[@]}"; do
+    if [ -n "$id" ]; then scancel --quiet "$id" 2>/dev/null; fi
+  done
   for process in $(seq 20); do
-    [ -n "$(squeue -h 2>/dev/null)" ] || break
+    [ ${#job[@]} -gt 0 ] && [ -n "$(squeue -h 2>/dev/null)" ] || break
     sleep 0.5
   done
   for process in $(cluster_processes); do kill "$process" 2>/dev/null; done

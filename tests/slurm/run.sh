@@ -2,15 +2,22 @@
 # tests/slurm/run.sh PROGRAM: apps/batch's job scripts on a real Slurm of one node, which it starts
 # and ends itself. Two jobs, one by srun and one by mpirun, each go through: the signal before the
 # time limit, requeue, a failed node, a killed rank, scancel, and end with the bits of an undisturbed
-# run. Takes about three minutes. Ends with 77 (skipped) where Slurm is not installed; WEFT_SLURM=1
-# makes that a failure.
+# run. Takes about three minutes. Ends with 77 (skipped) unless WEFT_SLURM=1 asks for it; then it is a
+# failure where Slurm is not installed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 scripts=$(cd "$here/../../apps/batch" && pwd)
 WEFT=$(readlink -f "${1:?usage: tests/slurm/run.sh PROGRAM}")
 export WEFT
+if [ "${WEFT_SLURM:-0}" != 1 ]; then
+  echo "SKIPPED: starts daemons and takes three minutes; WEFT_SLURM=1 asks for it"
+  exit 77
+fi
+# Of a job that this may run in, of a user's habits: nothing of them is meant for this cluster.
+unset "${!SLURM_@}" "${!SBATCH_@}" "${!SCANCEL_@}" "${!SQUEUE_@}" "${!SINFO_@}"
 
 folder=
+declare -A job=()  # METHOD: id of its last one
 fail() {
   echo "FAILED: $*" >&2
   for log in "$folder"/*.log; do echo "--- $log" >&2; tail -n 15 "$log" >&2; done
@@ -29,11 +36,13 @@ wait_until() {
 . "$here/cluster.sh"
 for command in munged slurmctld slurmd sbatch; do
   if ! need "$command"; then
-    echo "SKIPPED: no $command here; tests/slurm/install.sh installs Slurm's daemons (Debian, root)"
-    if [ "${WEFT_SLURM:-0}" = 1 ]; then exit 1; else exit 77; fi
+    echo "FAILED: no $command here; tests/slurm/install.sh installs Slurm's daemons (Debian, root)" >&2
+    exit 1
   fi
 done
-folder=$(mktemp -d "${TMPDIR:-/tmp}/weft-slurm.XXXXXX")
+# As /proc shows it. Never empty: processes are ended by it.
+folder=$(mktemp -d "${TMPDIR:-/tmp}/weft-slurm.XXXXXX") && folder=$(readlink -f "$folder") && [ -n "$folder" ] || exit 1
+export SLURM_CONF=$folder/slurm.conf  # from here on no command reaches another cluster
 chmod 755 "$folder"  # munge wants its socket within everyone's reach
 trap 'code=$?; stop_cluster; rm -rf "$folder"; exit $code' EXIT
 trap 'exit 130' INT TERM HUP
@@ -43,7 +52,6 @@ methods="srun mpirun"
 declare -A script=([srun]=weft.sbatch [mpirun]=weft-mpirun.sbatch)
 declare -A signal=([srun]=USR1@20 [mpirun]=B:USR1@20)
 declare -A layout=([srun]=layout.tp=2 [mpirun]=layout.dp=2)
-declare -A job
 
 # Far more steps than a minute has; the last job ends them soon after where it begins.
 write_plan() {  # METHOD STEPS
@@ -101,10 +109,11 @@ ranks() {  # METHOD: process ids
       tr '\0' ' ' <"/proc/$process/cmdline" | grep -q -- "--run $1 " && echo "$process"
   done
 }
+no_ranks() { [ -z "$(ranks "$1")" ]; }  # METHOD
 end_without_requeue() {  # METHOD STATE RESTARTS
   wait_until 90 "the $1 job to end" has "$1" JobState "$2"
   expect "the $1 job not to be requeued" has "$1" Restarts "$3"
-  wait_until 30 "the ranks of the $1 job to end" test -z "$(ranks "$1")"
+  wait_until 30 "the ranks of the $1 job to end" no_ranks "$1"
 }
 lengthen() {  # METHOD, while it is pending
   wait_until 30 "the $1 job to be pending" has "$1" JobState PENDING

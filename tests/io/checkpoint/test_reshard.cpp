@@ -211,6 +211,16 @@ TEST_CASE("where a new checkpoint may be", "[checkpoint][reshard]") {
   refusal(folder / "step-000000011", "call it step-000000012");
   refusal(folder / "step-12", "call it step-000000012");
   refusal(folder / ".hidden", "begin with a dot");
+  fs::create_directory(folder / "saved");
+  // In a checkpoint, at any depth and by any way, it would be one file too many.
+  const std::string inside = save_state({{"norm", whole({5})}}, {}, folder / "saved", 3, 1);
+  fs::create_symlink(inside, folder / "by-link");
+  const auto before = bytes_in(folder.path());
+  for (const std::string& to :
+       {inside + "/made", inside + "/a/b/made", inside + "/a/../made", folder / "by-link/a/made"})
+    refusal(to, inside + " is one");
+  CHECK(bytes_in(folder.path()) == before);
+  CHECK(!fs::exists(inside + "/a"));
   const NewPlace place(folder / "new/deep/made/", 12);
   CHECK(place.path() == folder / "new/deep/made");
   CHECK(fs::is_empty(folder / "new/deep"));
