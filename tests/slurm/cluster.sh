@@ -103,7 +103,7 @@ stop_cluster() {
     if [ -n "$id" ]; then scancel --quiet "$id" 2>/dev/null; fi
   done
   for process in $(seq 20); do
-    [ ${#job[@]} -gt 0 ] && [ -n "$(squeue -h 2>/dev/null)" ] || break
+    if [ ${#job[@]} = 0 ] || [ -z "$(squeue -h 2>/dev/null)" ]; then break; fi
     sleep 0.5
   done
   for process in $(cluster_processes); do kill "$process" 2>/dev/null; done
