@@ -45,6 +45,9 @@ constexpr const char* first_steps =
     "      --grid \"tp=1,2,4 dp=1,2,4\" --steps 50\n"
     "The same plan gives the same bits on every layout: compare state_hash.\n\n";
 
+// In one piece: what a launcher or another rank writes at that moment must not come in between.
+void say(const std::string& text) { std::cerr << "weft: " + text + "\n" << std::flush; }
+
 // Which command was chosen, and its arguments.
 struct CommandLine {
   RunInputs inputs;
@@ -205,7 +208,6 @@ int run_on_ranks(const CLI::App& app, const CommandLine& line, int* argc, char**
   std::optional<StopSignals> signals;
   if (app.got_subcommand("train")) signals.emplace();
   const std::unique_ptr<Session> session = make_session(argc, argv);
-  const auto say = [](const std::string& text) { std::cerr << "weft: " << text << std::endl; };
   try {
     return run_command(app, line, *session, signals ? &*signals : nullptr);
   } catch (const AgreedError& error) {
@@ -325,18 +327,16 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    if (is_first_process())
-      std::cerr << "weft: " << usage_fault(app, error) << "\nRun with --help for more."
-                << std::endl;
+    if (is_first_process()) say(usage_fault(app, error) + "\nRun with --help for more.");
     return static_cast<int>(ExitCode::usage);
   }
   try {
     return dispatch(app, line, &argc, &argv);
   } catch (const Error& error) {
-    std::cerr << "weft: " << error.what() << std::endl;
+    say(error.what());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    std::cerr << "weft: " << error.what() << std::endl;
+    say(error.what());
     return static_cast<int>(ExitCode::failed);
   }
 }
