@@ -31,18 +31,30 @@ comm() {
   local ranks
   for ranks in 2 4; do apps/launch.sh $ranks $perf/bench_comm 15 </dev/null; done
 }
-stream_file() { mkdir -p "$out/scratch" && $perf/bench_stream_file "$out/scratch"; }
+new_scratch() { rm -rf "$out/scratch" && mkdir "$out/scratch"; }
+stream_file() { new_scratch && $perf/bench_stream_file "$out/scratch"; }
 checkpoint() {
   local layout
-  mkdir -p "$out/scratch"
   for layout in "1 1 0" "2 1 0" "1 2 0" "4 1 0" "2 2 0" "2 2 1" "1 4 1" \
     "4 1 0 1 4 1" "1 4 1 4 1 0" "2 2 1 4 1 0" "1 2 0 2 1 0"; do
     # shellcheck disable=SC2086
     set -- $layout
+    new_scratch
     # shellcheck disable=SC2086
     apps/launch.sh $(($1 * $2)) $perf/bench_checkpoint "$out/scratch" 488 9 $layout </dev/null
   done
 }
+async_save() {
+  local layout
+  for layout in "1 1 0" "1 2 0" "2 1 0"; do
+    # shellcheck disable=SC2086
+    set -- $layout
+    new_scratch
+    # shellcheck disable=SC2086
+    apps/launch.sh $(($1 * $2)) $perf/bench_async_save "$out/scratch" 244 3 8 $layout </dev/null
+  done
+}
+replica_check() { $perf/bench_replica_check; }
 start_up() { perf/start_up.sh 8 5; }
 measuring() {
   $perf/bench_measuring apps/plans/cifar10-mlp.toml "$data" 100
@@ -60,7 +72,7 @@ pytorch() {
 }
 
 cmake --build --preset release >/dev/null
-[ $# -gt 0 ] || set -- exact_price vit_step scaling bubble comm stream_file checkpoint start_up measuring pytorch
+[ $# -gt 0 ] || set -- exact_price vit_step scaling bubble comm stream_file checkpoint async_save replica_check start_up measuring pytorch
 for topic in "$@"; do
   [ "$(type -t "$topic")" = function ] || { echo "perf/all.sh: no topic $topic" >&2; exit 2; }
   echo "== $topic, $(date -u +%H:%M), load $(cut -d' ' -f1 /proc/loadavg)"
