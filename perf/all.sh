@@ -65,7 +65,7 @@ pytorch() {
   local steps
   for steps in 1 21; do
     $weft train apps/plans/cifar10-vit.toml --set task.augment=false --set run.steps=$steps \
-      --set "task.split={train=45000,validation=160,seed=7}" --run "$out/twin-$steps" 2>&1 | grep ms/step | tail -1
+      --set "task.split={train=45000,validation=160,seed=7}" --run "$out/twin-$steps" 2>&1 | sed -n '/ms median/p'
   done
   OMP_NUM_THREADS=1 "$WEFT_PEERS_PYTHON" perf/peers/vit_pytorch.py \
     "$out/twin-1/checkpoints/step-000000001" "$out/twin-21" "$data"
