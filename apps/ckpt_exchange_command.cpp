@@ -51,7 +51,8 @@ int ckpt_import(const CkptImportOptions& options, std::ostream& text, std::ostre
   const Plan plan = load_plan(options.plan_path, options.overrides);
   const NameTable names = table_of(options.names);
   const SafetensorsFile file(options.path);
-  NewCheckpoint made = import_safetensors(file, model_tensors(plan), optimizer_kinds(plan), names);
+  const std::vector<TensorRecord> parameters = model_tensors(plan);
+  NewCheckpoint made = import_safetensors(file, parameters, optimizer_kinds(plan), names);
   made.texts = {.program = version_number(), .plan_name = plan.name, .layout = layout_text(plan)};
   made.identity.plan = to_toml(plan);
   made.identity.plan_hash = plan_fingerprint(plan);
@@ -60,7 +61,7 @@ int ckpt_import(const CkptImportOptions& options, std::ostream& text, std::ostre
   ProgressLine line(text, isatty(STDERR_FILENO) != 0);
   const CheckpointIndex index = write_checkpoint(made, shards, place, show_bytes(line, "written"));
   line.keep(fmt::format("{}: step 0 of {}, {} parameters of {}, moments of zero, state {}",
-                        place.path(), plan.name, model_tensors(plan).size(), file.path(),
+                        place.path(), plan.name, parameters.size(), file.path(),
                         index.state_fingerprint()));
   finish_ckpt(options.json,
               {{"path", place.path()},

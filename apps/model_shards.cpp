@@ -7,31 +7,17 @@
 #include "core/logical_tensor.hpp"
 #include "io/checkpoint/shard_writer.hpp"
 #include "parallel/comm/local_transport.hpp"
-#include "parallel/data/buckets.hpp"
+#include "parallel/data/write_share.hpp"
 
 namespace weft {
 
 namespace {
 
-// As the trainer does it.
 FlatRanges share_of(const Plan& plan, const ParameterSet& parameters, Mesh& mesh) {
-  const int tp = mesh.rank("tp"), dp = mesh.rank("dp"), dp_size = mesh.size("dp");
-  if (plan.layout.zero == 0 || dp_size == 1)
-    return share_to_write(parameters, tp, mesh.size("tp"), dp, dp_size);
-  const auto buckets = make_buckets(flat_layout(parameters), plan.comm.bucket_bytes, dp_size);
-  return share_to_write(parameters, tp, mesh.size("tp"), slices_of(buckets, dp));
-}
-
-// Gives each its place in the flat blocks, by the rule of ParameterSet, without the memory.
-void place(const ParameterSet& parameters) {
-  index_t at = 0;
-  for (const GradientRows rows : {GradientRows::all, GradientRows::token_blocks}) {
-    for (const auto& p : parameters.all()) {
-      if (p->rows != rows) continue;
-      p->offset = at;
-      at += p->spec.local_elements();
-    }
-  }
+  const auto buckets = write_buckets(flat_layout(parameters), plan.layout.zero > 0,
+                                     plan.comm.bucket_bytes, mesh.size("dp"));
+  return share_to_write(parameters, mesh.rank("tp"), mesh.size("tp"),
+                        slices_of(buckets, mesh.rank("dp")));
 }
 
 // use(parameters, mesh) for each rank; no rank sends anything.
@@ -44,7 +30,7 @@ void for_ranks(const Plan& plan, const std::function<void(const ParameterSet&, M
                       token_blocks_of(plan));
     ParameterSet parameters;
     const StageModel model = make_model(plan, mesh.rank("pp"), parameters, tp);
-    place(parameters);
+    parameters.lay_out();
     use(parameters, mesh);
   }
 }

@@ -41,7 +41,7 @@ void ParameterSet::place(Parameter& parameter) {
   flat_elements_ += spec.local_elements();
 }
 
-void ParameterSet::allocate(Context& context) {
+void ParameterSet::lay_out() {
   for (const auto& p : parameters_) {
     if (!sums_token_blocks(*p)) place(*p);
   }
@@ -50,7 +50,10 @@ void ParameterSet::allocate(Context& context) {
     if (sums_token_blocks(*p)) place(*p);
   }
   token_block_range_.end = flat_elements_;
+}
 
+void ParameterSet::allocate(Context& context) {
+  lay_out();
   values_ = Tensor(context.arena, MemoryKind::parameters, {flat_elements_});
   fill_zero(values_.raw(), values_.num_bytes());
   const index_t stride = token_block_range_.size();

@@ -60,8 +60,11 @@ class ParameterSet {
   // Before allocate(). The reference stays valid.
   Parameter& add(std::string name, const ShardSpec& spec, InitialValue initial, GradientRows rows);
 
-  // Gives each its place in the flat blocks, allocates values and sets them from names and global
-  // indices; pads and gaps are 0.
+  // Gives each its place in the flat blocks: all that can be known of a set without its memory.
+  // Once.
+  void lay_out();
+  // lay_out(), then allocates values and sets them from names and global indices; pads and gaps are
+  // 0.
   void allocate(Context& context);
 
   const std::vector<std::unique_ptr<Parameter>>& all() const { return parameters_; }

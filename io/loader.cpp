@@ -2,12 +2,11 @@
 #include "io/loader.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sched.h>
 
 #include <utility>
 
 #include "core/error.hpp"
+#include "io/background_thread.hpp"
 
 namespace weft {
 
@@ -49,10 +48,7 @@ Loader::~Loader() {
 }
 
 void Loader::run() {
-  // Where threads share cores, its waking up is not to take one from the thread that computes,
-  // which would count as a wait for data. Only a wish: on systems that refuse it is as it was.
-  const sched_param none{};
-  ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
+  let_computing_threads_go_first();  // else reading would count as a wait for data
   std::exception_ptr failure = exception_of([this] { read_all(); });
   {
     const std::lock_guard lock(mutex_);

@@ -12,16 +12,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "apps/trainer.hpp"
-#include "core/kokkos_session.hpp"
 #include "io/checkpoint/checkpoint_writer.hpp"
-#include "parallel/comm/transport_registry.hpp"
-#include "perf/one_rank.hpp"
+#include "perf/mpi_ranks.hpp"
 
 namespace {
 
@@ -33,22 +30,8 @@ struct Sizes {
 };
 
 Plan plan_of(const Sizes& sizes) {
-  Plan plan;
-  plan.name = "async_save";
-  plan.task.train = 4000;
-  plan.task.validation = 1000;
-  plan.model.hidden = 768;
-  // A block: two matrices of 4 hidden^2 values; AdamW keeps two more numbers a value.
-  const index_t block_bytes = 3 * 4 * 8 * plan.model.hidden * plan.model.hidden;
-  plan.model.layers = std::max<index_t>(1, (sizes.mib << 20) / block_bytes);
-  plan.batch.micro = 16;
-  plan.batch.global = 64;
-  plan.numerics.shards = 4;
-  plan.numerics.lanes = 4;
+  Plan plan = perf::plan_of_state("async_save", sizes.mib, sizes.tp, sizes.dp, sizes.zero);
   plan.run.steps = 1 << 20;
-  plan.layout.tp = sizes.tp;
-  plan.layout.dp = sizes.dp;
-  plan.layout.zero = sizes.zero;
   return plan;
 }
 
@@ -154,17 +137,8 @@ Sizes read_sizes(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto session = make_session(&argc, &argv);
-  const Sizes sizes = read_sizes(argc, argv);
-  try {
-    const KokkosSession kokkos(1);
-    const auto transport = make_transport("mpi", *session);
-    if (session->rank() == 0) perf::data_folder();
-    session->all_gather("the data set", "");
-    const Cifar10 data(perf::data_folder());
-    Bench(sizes, *transport, data).run();
-  } catch (const std::exception& error) {
-    session->abort(ExitCode::failed, error.what());
-  }
-  return 0;
+  return perf::run_on_mpi_ranks(
+      argc, argv, [](int left, char** words, Transport& transport, const Cifar10& data) {
+        Bench(read_sizes(left, words), transport, data).run();
+      });
 }

@@ -26,13 +26,13 @@ std::vector<FlatEntry> entries_of(const ParameterSet& parameters) {
 
 FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size,
                           const FlatRanges& slice) {
-  return write_share(entries_of(parameters), tp_rank, tp_size, slice);
+  return write_share(flat_layout(parameters), entries_of(parameters), tp_rank, tp_size, slice);
 }
 
 FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size, int dp_rank,
                           int dp_size) {
-  return share_to_write(parameters, tp_rank, tp_size,
-                        even_slice(flat_layout(parameters), dp_rank, dp_size));
+  const auto buckets = write_buckets(flat_layout(parameters), false, 0, dp_size);
+  return share_to_write(parameters, tp_rank, tp_size, slices_of(buckets, dp_rank));
 }
 
 void ShardWriter::plan(const LocalState& state, const FlatRanges& share,

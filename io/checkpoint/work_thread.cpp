@@ -1,10 +1,9 @@
 #include "io/checkpoint/work_thread.hpp"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <cassert>
 #include <utility>
+
+#include "io/background_thread.hpp"
 
 namespace weft {
 
@@ -32,10 +31,7 @@ void WorkThread::wait() const {
 }
 
 void WorkThread::run(const std::stop_token& stop) {
-  // Where threads share cores, the one that computes comes first. Only a wish, as the loader's; the
-  // threads that this one starts inherit it.
-  const sched_param none{};
-  ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
+  let_computing_threads_go_first();
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [this] { return static_cast<bool>(work_); })) {
     lock.unlock();

@@ -10,7 +10,7 @@ namespace weft {
 
 namespace {
 
-void place(FlatLayout& layout, const ShardSpec& spec) {
+Range place(FlatLayout& layout, const ShardSpec& spec) {
   const index_t begin = layout.cuts.back();
   layout.cuts.pop_back();
   if (layout.cuts.empty()) layout.cuts.push_back(begin);
@@ -20,7 +20,9 @@ void place(FlatLayout& layout, const ShardSpec& spec) {
       if (begin + at > layout.cuts.back()) layout.cuts.push_back(begin + at);
     }
   });
-  layout.cuts.push_back(begin + spec.local_elements());
+  const index_t end = begin + spec.local_elements();
+  layout.cuts.push_back(end);
+  return {begin, end};
 }
 
 // The cut in `cuts` that is nearest to `target`, among those in `range`.
@@ -49,12 +51,12 @@ void add_buckets(const FlatLayout& layout, Range range, index_t bucket_elements,
 
 FlatLayout flat_layout(const std::vector<FlatEntry>& parameters) {
   FlatLayout layout;
-  for (const FlatEntry& p : parameters) {
-    if (p.rows != GradientRows::token_blocks) place(layout, p.spec);
-  }
-  layout.token_blocks_begin = layout.cuts.back();
-  for (const FlatEntry& p : parameters) {
-    if (p.rows == GradientRows::token_blocks) place(layout, p.spec);
+  layout.places.resize(parameters.size());
+  for (const GradientRows rows : {GradientRows::all, GradientRows::token_blocks}) {
+    if (rows == GradientRows::token_blocks) layout.token_blocks_begin = layout.cuts.back();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].rows == rows) layout.places[i] = place(layout, parameters[i].spec);
+    }
   }
   return layout;
 }

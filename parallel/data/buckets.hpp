@@ -23,6 +23,7 @@ namespace weft {
 struct FlatLayout {
   std::vector<index_t> cuts{0};    // increasing: 0, the starts of norm blocks, the end
   index_t token_blocks_begin = 0;  // one of the cuts: from here on GradientRows::token_blocks
+  std::vector<Range> places = {};  // of each parameter, in the order of ParameterSet::add()
 };
 
 struct FlatEntry {

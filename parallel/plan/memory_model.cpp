@@ -1,10 +1,8 @@
 #include "parallel/plan/memory_model.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/reduce_tree.hpp"
-#include "parallel/data/buckets.hpp"
 #include "parallel/data/write_share.hpp"
 
 namespace weft {
@@ -54,20 +52,18 @@ PlaceMemory::PlaceMemory(const Plan& plan, index_t tp_rank, index_t pp_rank) : p
     }
   }
   token_blocks_ = plan.token_blocks_of(tp_rank).size();
-  // Without ZeRO-1 the dp ranks write even slices, cut as one bucket.
   const bool has_shares = plan.layout.zero > 0;
   if (!has_shares && !plan.stages_checkpoints()) return;
+  const FlatLayout layout = flat_layout(entries);
   const auto buckets =
-      make_buckets(flat_layout(entries),
-                   has_shares ? plan.comm.bucket_bytes : std::numeric_limits<index_t>::max(),
-                   static_cast<int>(plan.layout.dp));
+      write_buckets(layout, has_shares, plan.comm.bucket_bytes, static_cast<int>(plan.layout.dp));
   for (int rank = 0; rank < static_cast<int>(plan.layout.dp); ++rank) {
     const FlatRanges slice = slices_of(buckets, rank);
     if (has_shares) shares_.push_back(slice.num_elements());
     if (plan.stages_checkpoints())
-      staged_.push_back(
-          write_share(entries, static_cast<int>(tp_rank), static_cast<int>(plan.layout.tp), slice)
-              .num_elements());
+      staged_.push_back(write_share(layout, entries, static_cast<int>(tp_rank),
+                                    static_cast<int>(plan.layout.tp), slice)
+                            .num_elements());
   }
 }
 

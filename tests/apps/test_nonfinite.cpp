@@ -20,20 +20,8 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-const SmallData& data() {
-  static const SmallData small;
-  return small;
-}
-
-struct Layout {
-  index_t tp = 1, dp = 1, pp = 1;
-  index_t zero = 0;
-  bool sequence_parallel = false;
-  std::string schedule = "1f1b";
-};
-
-const std::vector<Layout>& layouts() {
-  static const std::vector<Layout> all{
+const std::vector<SmallLayout>& layouts() {
+  static const std::vector<SmallLayout> all{
       {1, 1},
       {2, 2, 1, 1, true},
       {4, 1},
@@ -46,17 +34,7 @@ const std::vector<Layout>& layouts() {
   return all;
 }
 
-Plan with_layout(Plan plan, const Layout& layout) {
-  plan.layout.tp = layout.tp;
-  plan.layout.dp = layout.dp;
-  plan.layout.pp = layout.pp;
-  plan.layout.zero = layout.zero;
-  plan.layout.sequence_parallel = layout.sequence_parallel;
-  plan.layout.schedule = layout.schedule;
-  return plan;
-}
-
-std::string text_of(const Layout& layout) {
+std::string text_of(const SmallLayout& layout) {
   return "tp " + std::to_string(layout.tp) + ", dp " + std::to_string(layout.dp) + ", pp " +
          std::to_string(layout.pp);
 }
@@ -64,7 +42,7 @@ std::string text_of(const Layout& layout) {
 // What the run says that ends in a step which is not finite.
 std::string error_of(const Plan& plan, const RunOptions& options) {
   try {
-    train(plan, data(), options);
+    train(plan, small_data(), options);
   } catch (const AgreedError& error) {
     return error.code() == ExitCode::failed ? error.what() : "wrong code";
   }
@@ -81,8 +59,9 @@ std::string place_in(const std::string& error) {
 }
 
 HostBatch first_batch(const Plan& plan) {
-  Sampler sampler(data().split().train, plan.batch.global, plan.batch.last, plan.numerics.seed);
-  const BatchReader reader(data().images(), Cifar10::Part::training, plan.numerics.seed);
+  Sampler sampler(small_data().split().train, plan.batch.global, plan.batch.last,
+                  plan.numerics.seed);
+  const BatchReader reader(small_data().images(), Cifar10::Part::training, plan.numerics.seed);
   HostBatch batch;
   reader.read_into(sampler.indices_of(0), {0, plan.batch.global}, batch);
   return batch;
@@ -133,10 +112,10 @@ TEST_CASE("the first activation that is not finite is named, with its samples", 
         "the activation after stem, in microbatch " + std::to_string(microbatch) + " (samples " +
         std::to_string(4 * microbatch) + " to " + std::to_string(4 * microbatch + 3) +
         " of the batch, images " + images + ")";
-    for (const Layout& layout : layouts()) {
+    for (const SmallLayout& layout : layouts()) {
       Poison poison("stem.weight", extreme.feature, weight);
       const std::string error =
-          error_of(with_layout(plan, layout),
+          error_of(on_layout(plan, layout),
                    {.num_steps = 1, .before = [&](Trainer& trainer) { poison.put(trainer); }});
       INFO(text_of(layout) << ": " << error);
       CHECK(place_in(error) == expected);
@@ -166,9 +145,9 @@ TEST_CASE("a gradient that is not finite is named where activations and losses a
   }
   REQUIRE((row >= 4 && row < 16));
   const std::string microbatch = std::to_string(row / 4);
-  for (const Layout& layout : layouts()) {
+  for (const SmallLayout& layout : layouts()) {
     Poison poison("head.weight", 48 * chosen + 5, 2e37f);
-    const std::string error = error_of(with_layout(plan, layout),
+    const std::string error = error_of(on_layout(plan, layout),
                                        {.num_steps = 1, .before = [&](Trainer& trainer) {
                                           for (const auto& p : trainer.parameters().all()) {
                                             if (!p->name.ends_with(".gain"))
@@ -185,13 +164,13 @@ TEST_CASE("a gradient that is not finite is named where activations and losses a
 
 TEST_CASE("a parameter that is not finite itself is named before all it spoils", "[nonfinite]") {
   for (const Plan& plan : {small_plan(4), small_vit(4)}) {
-    for (const Layout& layout : layouts()) {
+    for (const SmallLayout& layout : layouts()) {
       const bool is_vit = plan.is_vit();
       Poison poison(is_vit ? "block.1.qkv.weight" : "block.1.down.weight", 49, infinity);
-      const std::string error = error_of(with_layout(plan, layout),
-                                         {.num_steps = 2, .before_step = [&](Trainer& trainer) {
-                                            if (trainer.steps_done() == 1) poison.put(trainer);
-                                          }});
+      const std::string error =
+          error_of(on_layout(plan, layout), {.num_steps = 2, .before_step = [&](Trainer& trainer) {
+                                               if (trainer.steps_done() == 1) poison.put(trainer);
+                                             }});
       INFO(text_of(layout) << ": " << error);
       CHECK(place_in(error) == std::string("the parameter block.1.") + (is_vit ? "qkv" : "down") +
                                    ".weight itself, before the step");
@@ -211,8 +190,8 @@ TEST_CASE("whatever breaks first, every layout names the same", "[nonfinite]") {
     for (const double lr : {1e6, 1e10, 1e15, 1e18, 1e20, 1e25, 1e37}) {
       plan.optimizer.lr = lr;
       std::string expected;
-      for (const Layout& layout : {layouts()[0], layouts()[1], layouts()[5], layouts()[6]}) {
-        const std::string error = error_of(with_layout(plan, layout), {.num_steps = 6});
+      for (const SmallLayout& layout : {layouts()[0], layouts()[1], layouts()[5], layouts()[6]}) {
+        const std::string error = error_of(on_layout(plan, layout), {.num_steps = 6});
         INFO(plan.model.kind << ", lr " << lr << ", " << text_of(layout) << ": " << error);
         // The step and both figures, too.
         const std::string said = error.substr(0, error.find(", on rank "));
@@ -232,13 +211,13 @@ TEST_CASE("a skipped step leaves the state and goes on alike on every layout", "
     plan.integrity.on_nonfinite = "skip";
     plan.model.dropout = 0.1;
     Hash128 state, losses;
-    for (const Layout& layout : layouts()) {
+    for (const SmallLayout& layout : layouts()) {
       INFO(plan.model.kind << ", " << text_of(layout));
       Poison poison("head.weight", 7, infinity);
       std::map<int, Hash128> before;
       std::mutex mutex;
       const TrainingRun run =
-          train(with_layout(plan, layout), data(),
+          train(on_layout(plan, layout), small_data(),
                 {.num_steps = 6, .before_step = [&](Trainer& trainer) {
                    if (trainer.steps_done() == 2) {
                      const Hash128 hash = trainer.state_hash();
@@ -267,7 +246,7 @@ TEST_CASE("a skipped step leaves the state and goes on alike on every layout", "
       CHECK(run.loss_hash == losses);
     }
     // Without the fault the run is another one.
-    CHECK(train(plan, data(), {.num_steps = 6}).state_hash != state);
+    CHECK(train(plan, small_data(), {.num_steps = 6}).state_hash != state);
   }
 }
 
@@ -277,14 +256,14 @@ TEST_CASE("after a skipped step the oracle, which never saw its batch, still agr
   Plan plan = small_plan(4);
   plan.integrity.on_nonfinite = "skip";
   plan.run.steps = 12;
-  for (const Layout& layout : {layouts()[0], layouts()[7]}) {
+  for (const SmallLayout& layout : {layouts()[0], layouts()[7]}) {
     Poison poison("stem.bias", 3, infinity);
-    const TrainingRun run = train(with_layout(plan, layout), data(),
+    const TrainingRun run = train(on_layout(plan, layout), small_data(),
                                   {.num_steps = 12, .before_step = [&](Trainer& trainer) {
                                      if (trainer.steps_done() == 2) poison.put(trainer);
                                      if (trainer.steps_done() == 3) poison.take_away(trainer);
                                    }});
-    const OracleRun truth = run_oracle(plan, data(), run.initial, {2});
+    const OracleRun truth = run_oracle(plan, small_data(), run.initial, {2});
     for (std::size_t i = 0; i < truth.steps.size(); ++i) {
       if (i == 2) continue;
       INFO("step " << i << ", " << text_of(layout));
@@ -299,7 +278,7 @@ TEST_CASE("after a skipped step the oracle, which never saw its batch, still agr
 }
 
 TEST_CASE("so many skips in a row end the run", "[nonfinite]") {
-  Plan plan = with_layout(small_plan(4), {1, 2});
+  Plan plan = on_layout(small_plan(4), {1, 2});
   plan.integrity.on_nonfinite = "skip";
   plan.integrity.max_skips = 2;
   const auto run = [&](index_t first_healthy) {

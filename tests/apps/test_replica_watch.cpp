@@ -5,6 +5,8 @@
 
 #include <bit>
 #include <mutex>
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "apps/agreement.hpp"
@@ -16,25 +18,9 @@ using namespace weft::testing;
 
 namespace {
 
-const SmallData& data() {
-  static const SmallData small;
-  return small;
-}
-
-struct Layout {
-  index_t tp = 1, dp = 1, pp = 1;
-  index_t zero = 0;
-  bool sequence_parallel = false;
-};
-
-Plan with_layout(Plan plan, const Layout& layout) {
-  plan.layout.tp = layout.tp;
-  plan.layout.dp = layout.dp;
-  plan.layout.pp = layout.pp;
-  plan.layout.zero = layout.zero;
-  plan.layout.sequence_parallel = layout.sequence_parallel;
+Plan watched_on(Plan plan, const SmallLayout& layout) {
   plan.integrity.replicas_every_steps = 1;
-  return plan;
+  return on_layout(std::move(plan), layout);
 }
 
 struct Outcome {
@@ -49,7 +35,7 @@ Outcome watched_run(const Plan& plan, const std::function<void(Trainer&)>& chang
   Outcome outcome;
   std::mutex mutex;
   bool is_first = true;
-  on_ranks(plan, data(), [&](Trainer& trainer) {
+  on_ranks(plan, small_data(), [&](Trainer& trainer) {
     ReplicaWatch watch(plan);
     std::string error, told;
     try {
@@ -85,12 +71,13 @@ void flip(float& x, int bit) {
 
 TEST_CASE("checks change no bit and raise no alarm", "[integrity][replicas]") {
   for (const Plan& plan : {small_plan(4), small_vit(4)}) {
-    const Hash128 unwatched = train(plan, data(), {.num_steps = 3}).state_hash;
-    for (const Layout& layout :
-         {Layout{1, 1}, Layout{1, 2}, Layout{1, 3, 1, 1}, Layout{1, 4}, Layout{2, 1},
-          Layout{2, 2, 1, 1, true}, Layout{2, 2, 2}, Layout{3, 2, 1, 1}, Layout{1, 2, 2, 1}}) {
+    const Hash128 unwatched = train(plan, small_data(), {.num_steps = 3}).state_hash;
+    for (const SmallLayout& layout :
+         {SmallLayout{1, 1}, SmallLayout{1, 2}, SmallLayout{1, 3, 1, 1}, SmallLayout{1, 4},
+          SmallLayout{2, 1}, SmallLayout{2, 2, 1, 1, true}, SmallLayout{2, 2, 2},
+          SmallLayout{3, 2, 1, 1}, SmallLayout{1, 2, 2, 1}}) {
       INFO(plan.model.kind << ", tp " << layout.tp << ", dp " << layout.dp << ", pp " << layout.pp);
-      const Outcome outcome = watched_run(with_layout(plan, layout));
+      const Outcome outcome = watched_run(watched_on(plan, layout));
       CHECK(outcome.error == "");
       CHECK(outcome.state == unwatched);
       const bool is_alone = layout.tp * layout.dp * layout.pp == 1;
@@ -101,7 +88,7 @@ TEST_CASE("checks change no bit and raise no alarm", "[integrity][replicas]") {
 
 TEST_CASE("a flipped bit of a parameter or a moment ends the run", "[integrity][replicas]") {
   struct Case {
-    Layout layout;
+    SmallLayout layout;
     int world_rank;
     const char* parameter;
     int moment;  // -1: the value
@@ -121,7 +108,7 @@ TEST_CASE("a flipped bit of a parameter or a moment ends the run", "[integrity][
     INFO(one.parameter << " on rank " << one.world_rank);
     bool is_done = false;
     const Outcome outcome =
-        watched_run(with_layout(small_vit(12), one.layout), [&](Trainer& trainer) {
+        watched_run(watched_on(small_vit(12), one.layout), [&](Trainer& trainer) {
           if (trainer.mesh().world_rank() != one.world_rank) return;
           const Parameter* p = find(trainer, one.parameter);
           if (p == nullptr) return;
@@ -148,10 +135,10 @@ TEST_CASE("checks are due every so many steps and before each checkpoint",
           "[integrity][replicas]") {
   // When a check comes, by what it counts after each of four steps.
   const auto counts = [](index_t every, const std::vector<index_t>& saves) {
-    Plan plan = with_layout(small_plan(4), {1, 2});
+    Plan plan = watched_on(small_plan(4), {1, 2});
     plan.integrity.replicas_every_steps = every;
     std::vector<index_t> all(8);
-    on_ranks(plan, data(), [&](Trainer& trainer) {
+    on_ranks(plan, small_data(), [&](Trainer& trainer) {
       ReplicaWatch watch(plan);
       for (int i = 0; i < 4; ++i) {
         trainer.step();

@@ -13,26 +13,8 @@ using namespace weft::testing;
 
 namespace {
 
-const SmallData& data() {
-  static const SmallData small;
-  return small;
-}
-
-struct Layout {
-  index_t tp = 1, dp = 1, pp = 1;
-  index_t zero = 0;
-};
-
-Plan with_layout(Plan plan, const Layout& layout) {
-  plan.layout.tp = layout.tp;
-  plan.layout.dp = layout.dp;
-  plan.layout.pp = layout.pp;
-  plan.layout.zero = layout.zero;
-  return plan;
-}
-
 TrainingRun short_run(const Plan& plan) {
-  return train(plan, data(), {.num_steps = 3, .evaluate = true});
+  return train(plan, small_data(), {.num_steps = 3, .evaluate = true});
 }
 
 // Large batches, so that an epoch ends within three steps.
@@ -47,7 +29,7 @@ Plan short_plan() {
 }  // namespace
 
 TEST_CASE("another run has another hash", "[trainer][hashes]") {
-  const Plan plan = with_layout(short_plan(), {2, 2});
+  const Plan plan = on_layout(short_plan(), {2, 2});
   const TrainingRun base = short_run(plan);
   CHECK(short_run(plan).state_hash == base.state_hash);
 
@@ -65,10 +47,11 @@ TEST_CASE("another run has another hash", "[trainer][hashes]") {
     *value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(*value) ^ bits);
   };
   const auto with_flip = [&](std::uint32_t bits) {
-    return train(plan, data(), {.num_steps = 3, .before = [&](Trainer& trainer) {
-                                  const Parameter& p = *trainer.parameters().all()[0];
-                                  if (p.spec.owned().contains(3)) exchange(p.value_of(3), bits);
-                                }});
+    return train(plan, small_data(), {.num_steps = 3, .before = [&](Trainer& trainer) {
+                                        const Parameter& p = *trainer.parameters().all()[0];
+                                        if (p.spec.owned().contains(3))
+                                          exchange(p.value_of(3), bits);
+                                      }});
   };
   CHECK(differs(with_flip(1u << 31)));                 // the sign of one weight
   CHECK(with_flip(1u).state_hash != base.state_hash);  // its last bit
@@ -78,25 +61,26 @@ TEST_CASE("another run has another hash", "[trainer][hashes]") {
 TEST_CASE("the set of samples decides, not the order of their list", "[trainer][hashes]") {
   const Plan plan = short_plan();
   const TrainingRun base = short_run(plan);
-  Split other = data().split();
+  Split other = small_data().split();
   const LocalWorld world(1);
   const auto transport = world.make_transport(0);
   std::swap(other.train[0], other.train[149]);
-  Trainer same(plan, data().images(), other, *transport);
+  Trainer same(plan, small_data().images(), other, *transport);
   for (int i = 0; i < 3; ++i) same.step();
   // The sampler makes an order of its own.
   CHECK(same.loss_hash() == base.loss_hash);
-  other.train[0] = data().split().validation[0];
-  Trainer different(plan, data().images(), other, *transport);
+  other.train[0] = small_data().split().validation[0];
+  Trainer different(plan, small_data().images(), other, *transport);
   for (int i = 0; i < 3; ++i) different.step();
   CHECK(different.loss_hash() != base.loss_hash);
 }
 
 TEST_CASE("replicas that differ are found", "[trainer][hashes]") {
-  for (const Layout& layout : {Layout{2, 1}, Layout{1, 2}, Layout{1, 2, 1, 1}, Layout{2, 1, 2}}) {
-    const Plan plan = with_layout(short_plan(), layout);
+  for (const SmallLayout& layout :
+       {SmallLayout{2, 1}, SmallLayout{1, 2}, SmallLayout{1, 2, 1, 1}, SmallLayout{2, 1, 2}}) {
+    const Plan plan = on_layout(short_plan(), layout);
     std::vector<std::string> errors(static_cast<std::size_t>(plan.num_ranks()));
-    on_ranks(plan, data(), [&](Trainer& trainer) {
+    on_ranks(plan, small_data(), [&](Trainer& trainer) {
       const int rank = trainer.mesh().world_rank();
       for (const auto& p : trainer.parameters().all()) {
         if (rank == 1 && p->spec.is_replicated()) p->value[0] += 1.0f;
@@ -113,13 +97,14 @@ TEST_CASE("replicas that differ are found", "[trainer][hashes]") {
 }
 
 TEST_CASE("a loss that is not finite stops all ranks before the update", "[trainer][hashes]") {
-  for (const Layout& layout : {Layout{1, 1}, Layout{2, 2}, Layout{4, 1}, Layout{1, 2, 2, 1}}) {
-    Plan plan = with_layout(short_plan(), layout);
+  for (const SmallLayout& layout :
+       {SmallLayout{1, 1}, SmallLayout{2, 2}, SmallLayout{4, 1}, SmallLayout{1, 2, 2, 1}}) {
+    Plan plan = on_layout(short_plan(), layout);
     plan.optimizer.kind = "sgd";
     plan.optimizer.lr = 1e30;
     plan.optimizer.clip_norm = 0.0;
     std::vector<std::string> faults(static_cast<std::size_t>(plan.num_ranks()), "no error");
-    on_ranks(plan, data(), [&](Trainer& trainer) {
+    on_ranks(plan, small_data(), [&](Trainer& trainer) {
       std::string& fault = faults[static_cast<std::size_t>(trainer.mesh().world_rank())];
       trainer.step();
       const Hash128 before = trainer.state_hash();

@@ -14,11 +14,6 @@ using namespace weft::testing;
 
 namespace {
 
-const SmallData& data() {
-  static const SmallData small;
-  return small;
-}
-
 constexpr index_t kib = 1024;
 constexpr index_t odd = 5003;  // bytes: 1250 elements, a norm block and no more
 constexpr bool on = true;
@@ -67,7 +62,7 @@ std::string text_of(const Layout& layout) {
 
 // Three steps, the last of them with a padded batch, and an evaluation.
 TrainingRun short_run(const Plan& plan) {
-  return train(plan, data(), {.num_steps = 3, .evaluate = true});
+  return train(plan, small_data(), {.num_steps = 3, .evaluate = true});
 }
 
 void check_equal(const TrainingRun& run, const TrainingRun& base) {
@@ -215,22 +210,23 @@ TEST_CASE("one evaluation on every layout: both splits, replicas without a micro
   for (const auto& [split, samples] :
        {std::pair{EvalSplit::validation, 34}, std::pair{EvalSplit::test, 40}}) {
     const RunOptions options{.num_steps = 1, .evaluate = true, .split = split};
-    const TrainingRun base = train(plan, data(), options);
+    const TrainingRun base = train(plan, small_data(), options);
     CHECK(base.evaluation.samples == samples);
     CHECK(base.evaluation.confusion.num_samples() == samples);
     std::vector<std::int64_t> labels(10);  // from the files
     for (index_t i = 0; i < samples; ++i) {
       const bool is_test = split == EvalSplit::test;
       const auto part = is_test ? Cifar10::Part::test : Cifar10::Part::training;
-      const index_t index = is_test ? i : data().split().validation[static_cast<std::size_t>(i)];
-      ++labels[static_cast<std::size_t>(data().images().image(part, index).label)];
+      const index_t index =
+          is_test ? i : small_data().split().validation[static_cast<std::size_t>(i)];
+      ++labels[static_cast<std::size_t>(small_data().images().image(part, index).label)];
     }
     for (index_t c = 0; c < 10; ++c)
       CHECK(base.evaluation.confusion.support(c) == labels[static_cast<std::size_t>(c)]);
     for (const Layout& layout :
          std::vector<Layout>{{.dp = 4}, {.tp = 2, .dp = 3, .pp = 2}, {.tp = 4, .pp = 3}}) {
       INFO(text_of(layout));
-      check_equal(train(with_layout(plan, layout), data(), options), base);
+      check_equal(train(with_layout(plan, layout), small_data(), options), base);
     }
   }
 }

@@ -13,11 +13,6 @@ using namespace weft::testing;
 
 namespace {
 
-const SmallData& data() {
-  static const SmallData small;
-  return small;
-}
-
 // Stored elements of a block: pieces lie on multiples of 64.
 index_t stored(index_t n) { return (n + 63) / 64 * 64; }
 
@@ -76,7 +71,7 @@ TEST_CASE("each rank holds only its shard", "[trainer][memory]") {
       Plan plan = small_plan(shards);
       plan.layout.tp = tp;
       plan.optimizer.kind = is_adamw ? "adamw" : "sgd";
-      const TrainingRun run = train(plan, data(), {.num_steps = 1});
+      const TrainingRun run = train(plan, small_data(), {.num_steps = 1});
       index_t held_in_all = 0;
       for (index_t rank = 0; rank < tp; ++rank) {
         // Replicated: stem.bias, three a block, two of the final norm.
@@ -122,7 +117,7 @@ TEST_CASE("on three axes with ZeRO-1 each rank holds its part, and all parts are
   for (const index_t states : {2, 1}) {
     plan.optimizer.kind = states == 2 ? "adamw" : "sgd";
     plan.optimizer.momentum = states == 2 ? 0.0 : 0.9;
-    const TrainingRun run = train(plan, data(), {.num_steps = 1});
+    const TrainingRun run = train(plan, small_data(), {.num_steps = 1});
     REQUIRE(run.ranks.size() == 12);
     index_t held_once = 0;
     index_t optimizer_bytes[3][2] = {};  // of tp rank and stage, over dp
@@ -176,7 +171,7 @@ TEST_CASE("1f1b keeps p - i microbatches on stage i, GPipe all of them", "[train
     plan.layout.schedule = schedule;
     plan.batch.global = microbatches * plan.batch.micro;
     std::vector<index_t> peaks;
-    for (const RankFigures& rank : train(plan, data(), {.num_steps = 2}).ranks)
+    for (const RankFigures& rank : train(plan, small_data(), {.num_steps = 2}).ranks)
       peaks.push_back(rank.peak_of(MemoryKind::activations));
     return peaks;
   };

@@ -22,28 +22,6 @@ namespace {
 // both models. Tighter than what is asked, so that no fault hides in between.
 constexpr double bound = 1e-6;
 
-const SmallData& data() {
-  static const SmallData small;
-  return small;
-}
-
-struct Layout {
-  index_t tp = 1, dp = 1, pp = 1;
-  index_t zero = 0;
-  bool sequence_parallel = false;
-  std::string schedule = "1f1b";
-};
-
-Plan with_layout(Plan plan, const Layout& layout) {
-  plan.layout.tp = layout.tp;
-  plan.layout.dp = layout.dp;
-  plan.layout.pp = layout.pp;
-  plan.layout.zero = layout.zero;
-  plan.layout.sequence_parallel = layout.sequence_parallel;
-  plan.layout.schedule = layout.schedule;
-  return plan;
-}
-
 double relative(double got, double expected) { return std::abs(got - expected) / expected; }
 
 // Checks a run against the oracle's, and prints the largest deviations.
@@ -61,7 +39,7 @@ void check_equal(const std::string& name, const TrainingRun& run, const OracleRu
     worst_loss = std::max(worst_loss, relative(got.loss, expected.loss));
     worst_norm = std::max(worst_norm, relative(got.gradient_norm, expected.gradient_norm));
   }
-  CHECK(run.evaluation.samples == static_cast<index_t>(data().split().validation.size()));
+  CHECK(run.evaluation.samples == static_cast<index_t>(small_data().split().validation.size()));
   CHECK(relative(run.evaluation.loss, truth.validation_loss) < bound);
   CHECK(run.evaluation.confusion == truth.confusion);
   // Something was learned, else there was little to compare.
@@ -72,19 +50,20 @@ void check_equal(const std::string& name, const TrainingRun& run, const OracleRu
 }
 
 // On one rank, then on `layout`. Returns the run on one rank.
-TrainingRun check_against_oracle(const std::string& name, const Plan& plan, const Layout& layout) {
+TrainingRun check_against_oracle(const std::string& name, const Plan& plan,
+                                 const SmallLayout& layout) {
   INFO(plan.model.kind << ", " << name);
   const RunOptions options{.num_steps = plan.num_steps(), .evaluate = true};
-  TrainingRun one = train(plan, data(), options);
-  const OracleRun truth = run_oracle(plan, data(), one.initial);
+  TrainingRun one = train(plan, small_data(), options);
+  const OracleRun truth = run_oracle(plan, small_data(), one.initial);
   check_equal(plan.model.kind + ", " + name + ", one rank", one, truth);
-  const TrainingRun many = train(with_layout(plan, layout), data(), options);
+  const TrainingRun many = train(on_layout(plan, layout), small_data(), options);
   for (const auto& [parameter, values] : one.initial) {
     INFO(parameter);
     CHECK(bit_difference(many.initial.at(parameter), values) == "");
   }
   check_equal(plan.model.kind + ", " + name + ", " +
-                  std::to_string(with_layout(plan, layout).num_ranks()) + " ranks",
+                  std::to_string(on_layout(plan, layout).num_ranks()) + " ranks",
               many, truth);
   return one;
 }

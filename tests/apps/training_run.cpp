@@ -79,6 +79,21 @@ SmallData::SmallData() {
   split_ = make_split(images_->num_samples(Cifar10::Part::training), 150, 34, 7);
 }
 
+const SmallData& small_data() {
+  static const SmallData small;
+  return small;
+}
+
+Plan on_layout(Plan plan, const SmallLayout& layout) {
+  plan.layout.tp = layout.tp;
+  plan.layout.dp = layout.dp;
+  plan.layout.pp = layout.pp;
+  plan.layout.zero = layout.zero;
+  plan.layout.sequence_parallel = layout.sequence_parallel;
+  plan.layout.schedule = layout.schedule;
+  return plan;
+}
+
 Plan small_plan(index_t shards) {
   Plan plan;
   plan.name = "small";

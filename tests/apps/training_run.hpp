@@ -27,6 +27,17 @@ class SmallData {
   Split split_;
 };
 
+// One of it for a program.
+const SmallData& small_data();
+
+struct SmallLayout {
+  index_t tp = 1, dp = 1, pp = 1;
+  index_t zero = 0;
+  bool sequence_parallel = false;
+  const char* schedule = "1f1b";
+};
+Plan on_layout(Plan plan, const SmallLayout& layout);
+
 // hidden 48, 2 layers; S = R = shards; a global batch of 4 microbatches of 4, or of 12 of 2. 150
 // samples, the last batch of an epoch padded.
 Plan small_plan(index_t shards);

@@ -38,6 +38,7 @@ TEST_CASE("flat layouts by hand", "[buckets]") {
                                          {ShardSpec::cut({5, 300}, 0, 6, 3, {0, 3})}});
   CHECK(layout.cuts == std::vector<index_t>{0, 1024, 2048, 2560, 3200, 3840, 4480, 4608});
   CHECK(layout.token_blocks_begin == 4480);
+  CHECK(layout.places == std::vector<Range>{{4480, 4608}, {0, 2560}, {2560, 4480}});
 
   // Pieces that are all pads belong to the block before them, at the very beginning to the one
   // after.
@@ -83,6 +84,11 @@ TEST_CASE("slices cover everything once and lie between norm blocks", "[buckets]
           if (!condition) throw std::runtime_error(rank.run.text() + what);
         };
         fail_unless(layout.cuts == std::vector<index_t>(starts.begin(), starts.end()), "cuts");
+        for (std::size_t i = 0; i < layout.places.size(); ++i) {
+          const Parameter& p = *rank.parameters.all()[i];
+          fail_unless(layout.places[i] == Range{p.offset, p.offset + p.spec.local_elements()},
+                      "a place");
+        }
         index_t largest = 0;
         for (auto at = starts.begin(); std::next(at) != starts.end(); ++at)
           largest = std::max(largest, *std::next(at) - *at);
