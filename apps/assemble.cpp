@@ -1,6 +1,5 @@
 #include "apps/assemble.hpp"
 
-#include "io/cifar10.hpp"
 #include "layers/mlp_classifier.hpp"
 #include "layers/vit_classifier.hpp"
 #include "parallel/pipeline/generators.hpp"
@@ -31,12 +30,12 @@ TokenBlocks token_blocks_of(const Plan& plan) {
   return {.count = plan.num_token_blocks(), .sequence_parallel = plan.layout.sequence_parallel};
 }
 
-index_t num_classes_of(const Plan&) { return Cifar10::num_classes; }
+index_t num_classes_of(const Plan& plan) { return sample_shape(plan.task).classes; }
 
 namespace {
 
 MlpSpec mlp_of(const Plan& plan) {
-  return {.input_features = Cifar10::image_bytes,
+  return {.input_features = sample_shape(plan.task).features(),
           .layers = plan.model.layers,
           .hidden = plan.model.hidden,
           .feed_forward = plan.feed_forward(),

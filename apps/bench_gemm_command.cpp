@@ -13,7 +13,6 @@
 #include "core/kernels/gemm.hpp"
 #include "core/kokkos_session.hpp"
 #include "core/tensor.hpp"
-#include "io/cifar10.hpp"
 #include "layers/linear_pieces.hpp"
 
 namespace weft {
@@ -39,10 +38,10 @@ struct Product {
 
 std::vector<Product> products_of(const Plan& plan) {
   using enum Product::Kind;
-  const index_t t = plan.batch.micro, h = plan.model.hidden, f = plan.feed_forward();
-  const index_t pixels = Cifar10::image_bytes;
+  const index_t t = plan.rows_per_microbatch(), h = plan.model.hidden, f = plan.feed_forward();
+  const index_t inputs = plan.features_per_token();
   return {
-      {"stem forward", forward, t, h, pixels, false}, {"stem weight", weight, t, h, pixels, false},
+      {"stem forward", forward, t, h, inputs, false}, {"stem weight", weight, t, h, inputs, false},
       {"up forward", forward, t, f, h, true},         {"up input", input, t, f, h, true},
       {"up weight", weight, t, f, h, true},           {"down forward", forward, t, h, f, false},
       {"down input", input, t, h, f, false},          {"down weight", weight, t, h, f, false}};
@@ -95,7 +94,7 @@ int bench_gemm(const Plan& plan, bool json, std::ostream& text, std::ostream& ou
   const KokkosSession kokkos(1);
   Context context(1, {});
   text << fmt::format("{}, one thread; products of {} rows, whole and in {} pieces\n\n",
-                      kernels::blas_text(), plan.batch.micro, plan.numerics.shards);
+                      kernels::blas_text(), plan.rows_per_microbatch(), plan.numerics.shards);
   text << fmt::format("{:<14} {:>22} {:>16} {:>17} {:>8}\n", "product", "rows x out x in",
                       "whole, GFLOP/s", "pieces, GFLOP/s", "price");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();

@@ -65,7 +65,7 @@ class EvalJob {
     const std::unique_ptr<Transport> transport = start_.open_transport(plan_);
     data_ = start_.open_data(options_.inputs, plan_);
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
-    Trainer trainer(plan_, *data_.images, data_.split, *transport, Trainer::Start::restored);
+    Trainer trainer(plan_, data_, *transport, Trainer::Start::restored);
     const Checkpoint checkpoint = load(trainer);
     const std::optional<double> threshold = threshold_of(trainer);
     const Evaluation evaluation = trainer.evaluate(split_);
@@ -87,7 +87,7 @@ class EvalJob {
   Checkpoint load(Trainer& trainer) {
     RunIdentity identity;
     if (is_first()) {
-      identity.data = data_.images->fingerprint();
+      identity.data = data_.samples->fingerprint();
       identity.numerics = trainer.fingerprint();
     }
     const ResumeOptions options{.from = "auto",
@@ -107,7 +107,7 @@ class EvalJob {
   // Rank 0. Nothing is shown before a use of the test split is on record.
   void say(const Checkpoint& checkpoint, const Evaluation& evaluation,
            const std::optional<double>& threshold) {
-    const auto& names = data_.images->class_names();
+    const auto& names = data_.samples->class_names();
     Json json{{"plan", plan_.name},
               {"split", name_of(split_)},
               {"checkpoint", checkpoint.path},

@@ -47,7 +47,7 @@ void add_account(const Account& begin, const Account& end, index_t num_steps,
 RankRun run_layout(const Plan& plan, const TrainingData& data, Transport& transport,
                    index_t num_warm_up, const std::function<void(index_t step)>& on_step) {
   assert(num_warm_up < plan.num_steps());
-  Trainer trainer(plan, *data.images, data.split, transport);
+  Trainer trainer(plan, data, transport);
   RankRun run;
   run.transport = transport.name();
   RankFigures figures{};

@@ -15,6 +15,8 @@
 #include "apps/agreement.hpp"
 #include "apps/bench_gemm_command.hpp"
 #include "apps/check_command.hpp"
+#include "apps/check_prose.hpp"
+#include "apps/check_run.hpp"
 #include "apps/ckpt_arguments.hpp"
 #include "apps/data_check_command.hpp"
 #include "apps/data_command.hpp"
@@ -60,6 +62,8 @@ struct CommandLine {
   DataMakeOptions make;
   CkptArguments ckpt;
   std::string info_folder;
+  std::string check_run;
+  bool prose = false;
   std::optional<index_t> num_ranks;
   bool json = false;
 };
@@ -241,6 +245,10 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
   }
   if (app.got_subcommand("check")) {
     const Plan plan = load_plan(line.inputs.plan_path, line.inputs.overrides, line.num_ranks);
+    if (!line.check_run.empty())
+      return check_run(line.inputs, plan, line.check_run, line.json, std::cerr, std::cout);
+    if (line.prose) std::cout << plan_prose(plan);
+    if (line.prose) return static_cast<int>(ExitCode::done);
     return check_plan(plan, line.num_ranks, line.json, std::cerr, std::cout);
   }
   if (app.got_subcommand("drill")) {
@@ -284,6 +292,13 @@ int main(int argc, char** argv) {
   add_plan_arguments(*check, line);
   check->add_option("--ranks", line.num_ranks,
                     "number of ranks that will be started: must match the layout");
+  CLI::Option* prose = check->add_flag(
+      "--prose", line.prose, "the plan as text for an appendix, in Markdown, on standard output");
+  check
+      ->add_option("--run", line.check_run,
+                   "RUN: whether that run did what the plan says: updates and samples of replicas")
+      ->excludes(prose);
+  add_data_argument(*check, line);
 
   add_train(app, line);
   add_eval(app, line);

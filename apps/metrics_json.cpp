@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace weft {
@@ -10,6 +11,16 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// Of more classes than that - the bytes of a language model - nobody reads a table, and what the
+// loss means is a number of bits.
+constexpr index_t most_classes_shown = 64;
+
+bool shows_classes(const ConfusionMatrix& matrix) {
+  return matrix.num_classes() <= most_classes_shown;
+}
+
+double bits_of(const Evaluation& evaluation) { return evaluation.loss / std::log(2.0); }
 
 Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
@@ -53,7 +64,7 @@ Json metrics_json(const Evaluation& evaluation, const std::vector<std::string>& 
                   const std::optional<double>& threshold) {
   const ConfusionMatrix& matrix = evaluation.confusion;
   Json classes = Json::array();
-  for (index_t c = 0; c < matrix.num_classes(); ++c) {
+  for (index_t c = 0; shows_classes(matrix) && c < matrix.num_classes(); ++c) {
     const DecisionCounts counts = matrix.of_class(c);
     classes.push_back({{"class", class_names.at(static_cast<std::size_t>(c))},
                        {"precision", json_of(counts.precision())},
@@ -67,6 +78,10 @@ Json metrics_json(const Evaluation& evaluation, const std::vector<std::string>& 
             {"macro_recall", json_of(matrix.macro_recall())},
             {"macro_f1", json_of(matrix.macro_f1())}};
   if (evaluation.ranking) json.update(binary_json(*evaluation.ranking, threshold));
+  if (!shows_classes(matrix)) {
+    json["bits_per_token"] = bits_of(evaluation);
+    return json;
+  }
   json["per_class"] = classes;
   json["confusion"] = rows_of(matrix);
   return json;
@@ -75,6 +90,9 @@ Json metrics_json(const Evaluation& evaluation, const std::vector<std::string>& 
 std::string metrics_text(const Evaluation& evaluation, const std::vector<std::string>& class_names,
                          const std::optional<double>& threshold) {
   const ConfusionMatrix& matrix = evaluation.confusion;
+  if (!shows_classes(matrix))
+    return fmt::format("  loss {:.4f} = {:.4f} bits a token, accuracy {}\n", evaluation.loss,
+                       bits_of(evaluation), text_of(matrix.accuracy()));
   std::size_t width = std::string("macro mean").size();
   for (const std::string& name : class_names) width = std::max(width, name.size());
   const auto line = [&](const std::string& name, const auto& a, const auto& b, const auto& c,

@@ -5,23 +5,25 @@
 #include <utility>
 
 #include "core/drill_point.hpp"
-#include "io/cifar10.hpp"
 
 namespace weft {
 
 Microbatch to_device(Context& context, const StageModel& model, const HostBatch& batch, Range rows,
                      float scale) {
-  const auto take = [&](const auto& from, index_t row_length) {
+  // [rows, as many of them as a sample has], or nothing where it has none.
+  const auto take = [&](const auto& from) {
     using T = typename std::decay_t<decltype(from)>::value_type;
+    if (from.empty()) return Tensor();
+    const index_t row_length = static_cast<index_t>(from.size()) / batch.num_rows();
     Tensor to(context.arena, MemoryKind::input, {rows.size(), row_length}, DTypeOf<T>::value);
     copy_to_device(to.raw(), from.data() + rows.begin * row_length, to.num_bytes());
     return to;
   };
   Microbatch microbatch{.x = {}, .labels = {}, .weights = {}, .scale = scale};
-  if (model.is_first()) microbatch.x = take(batch.x, Cifar10::image_bytes);
+  if (model.is_first()) microbatch.x = take(batch.features);
   if (model.is_last()) {
-    microbatch.labels = take(batch.labels, 1);
-    microbatch.weights = take(batch.weight, 1);
+    microbatch.labels = take(batch.labels);
+    microbatch.weights = take(batch.weight);
   }
   return microbatch;
 }
@@ -30,7 +32,7 @@ void TrainingWork::begin(const HostBatch& batch, index_t step) {
   assert(under_way_.empty());
   batch_ = &batch;
   step_ = step;
-  scale_ = static_cast<float>(1.0 / static_cast<double>(batch.num_real_global));
+  scale_ = static_cast<float>(1.0 / static_cast<double>(batch.num_targets_global()));
   lane_sums_.assign(static_cast<std::size_t>(grad_sync_.lanes().size()), {});
 }
 

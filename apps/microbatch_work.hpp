@@ -18,7 +18,7 @@
 
 namespace weft {
 
-// Rows `rows` of a host batch in device memory, as far as the stage looks at them: pixels on the
+// Rows `rows` of a host batch in device memory, as far as the stage looks at them: the input on the
 // first stage, labels and weights on the last.
 Microbatch to_device(Context& context, const StageModel& model, const HostBatch& batch, Range rows,
                      float scale);

@@ -1,6 +1,9 @@
 #include "apps/rank_figures.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -13,7 +16,7 @@ using Json = nlohmann::ordered_json;
 // It travels as its bytes: one program on all ranks.
 static_assert(std::is_trivially_copyable_v<RankFigures>);
 
-RankFigures figures_of(Trainer& trainer, const TimeAccount& steps) {
+RankFigures figures_of(Trainer& trainer, const TimeAccount& steps, const SampleRecord& samples) {
   Mesh& mesh = trainer.mesh();
   const Arena& arena = trainer.context().arena;
   RankFigures figures{};
@@ -27,6 +30,7 @@ RankFigures figures_of(Trainer& trainer, const TimeAccount& steps) {
     figures.peak_by_phase[i] = arena.peak_of(static_cast<Phase>(i));
   }
   figures.steps = steps;
+  figures.samples = samples;
   return figures;
 }
 
@@ -50,8 +54,8 @@ Json time_json(const TimeAccount& account) {
 }  // namespace
 
 std::vector<RankFigures> gather_figures(Communicator& world, Trainer& trainer,
-                                        const TimeAccount& steps) {
-  const RankFigures mine = figures_of(trainer, steps);
+                                        const TimeAccount& steps, const SampleRecord& samples) {
+  const RankFigures mine = figures_of(trainer, steps, samples);
   const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
   std::vector<RankFigures> all;
   for (const std::string& text : world.gather_strings("summary", 0, bytes)) {
@@ -79,6 +83,25 @@ nlohmann::ordered_json ranks_json(const std::vector<RankFigures>& ranks) {
                     {"steps_ms", ms_of(rank.steps.wall_ns)},
                     {"ms", time_json(rank.steps)}});
   }
+  return json;
+}
+
+nlohmann::ordered_json replicas_json(const std::vector<RankFigures>& ranks) {
+  std::map<int, SampleRecord> records;
+  for (const RankFigures& rank : ranks) {
+    const auto [entry, is_new] = records.try_emplace(rank.dp, rank.samples);
+    require(
+        entry->second == rank.samples, ExitCode::failed,
+        fmt::format("replica {}: its ranks counted {} and {} updates with the samples {:016x} and "
+                    "{:016x}: they worked on different samples",
+                    rank.dp, entry->second.updates(), rank.samples.updates(),
+                    entry->second.samples_hash(), rank.samples.samples_hash()));
+  }
+  Json json = Json::array();
+  for (const auto& [dp, record] : records)
+    json.push_back({{"dp", dp},
+                    {"updates", record.updates()},
+                    {"samples_hash", fmt::format("{:016x}", record.samples_hash())}});
   return json;
 }
 

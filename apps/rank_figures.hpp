@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/sample_record.hpp"
 #include "apps/time_account.hpp"
 #include "apps/trainer.hpp"
 #include "core/arena.hpp"
@@ -19,13 +20,18 @@ struct RankFigures {
   Arena::Peak peak;
   std::array<Arena::Bytes, num_phases> peak_by_phase;
   TimeAccount steps;  // the measured ones
+  SampleRecord samples;
 };
 
-// Collective over `world`: of all ranks in rank order, at rank 0 alone. `steps`: of this rank.
+// Collective over `world`: of all ranks in rank order, at rank 0 alone. `steps` and `samples`: of
+// this rank.
 std::vector<RankFigures> gather_figures(Communicator& world, Trainer& trainer,
-                                        const TimeAccount& steps);
+                                        const TimeAccount& steps, const SampleRecord& samples);
 
 // "ranks" of the summary. Bytes, and milliseconds that add up to "steps_ms".
 nlohmann::ordered_json ranks_json(const std::vector<RankFigures>& ranks);
+// "replicas": of each dp rank updates and samples. Throws Error(failed) where two ranks of a
+// replica had others.
+nlohmann::ordered_json replicas_json(const std::vector<RankFigures>& ranks);
 
 }  // namespace weft

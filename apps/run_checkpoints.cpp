@@ -69,7 +69,7 @@ void RunCheckpoints::identify(const Trainer& trainer) {
   identity_ = {.plan = to_toml(plan_),
                .plan_hash = plan_fingerprint(plan_),
                .split = split_record(data_.split),
-               .data = data_.images->fingerprint(),
+               .data = data_.samples->fingerprint(),
                .numerics = trainer.fingerprint()};
 }
 

@@ -58,16 +58,18 @@ void require_same_plan(Communicator& world, const Plan& plan) {
                                 first, rank, second, remedy));
 }
 
+}  // namespace
+
 std::string data_folder_of(const RunInputs& inputs, const Plan& plan) {
   if (!inputs.data_folder.empty()) return inputs.data_folder;
   if (!plan.task.path.empty()) return plan.task.path;
   if (const char* folder = std::getenv("WEFT_DATA"); folder && *folder) return folder;
-  throw Error(ExitCode::data,
-              "no data folder: give task.path in the plan, --data DIR or WEFT_DATA. `weft data "
-              "make cifar10 DIR` makes a synthetic set");
+  throw Error(
+      ExitCode::data,
+      fmt::format("no data folder: give task.path in the plan, --data DIR or WEFT_DATA. `weft "
+                  "data make {} DIR` makes a synthetic set",
+                  plan.task.dataset));
 }
-
-}  // namespace
 
 RunStart::RunStart(Session& session)
     : session_(session),
@@ -92,11 +94,8 @@ std::unique_ptr<Transport> RunStart::open_transport(const Plan& plan) {
 
 TrainingData RunStart::open_data(const RunInputs& inputs, const Plan& plan) {
   TrainingData data;
-  agree(world_, "data", [&] {
-    data.images = std::make_unique<Cifar10>(data_folder_of(inputs, plan));
-    data.split = make_split(data.images->num_samples(Cifar10::Part::training), plan.task.train,
-                            plan.task.validation, plan.task.split_seed);
-  });
+  agree(world_, "data",
+        [&] { data = open_training_data(plan.task, data_folder_of(inputs, plan)); });
   return data;
 }
 

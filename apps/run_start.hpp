@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/cifar10.hpp"
-#include "io/split.hpp"
+#include "apps/training_data.hpp"
 #include "parallel/comm/communicator.hpp"
 #include "parallel/comm/session.hpp"
 #include "parallel/comm/transport.hpp"
@@ -23,10 +22,8 @@ struct RunInputs {
   std::string data_folder;             // --data; empty: task.path, else WEFT_DATA
 };
 
-struct TrainingData {
-  std::unique_ptr<Cifar10> images;
-  Split split;
-};
+// --data, else task.path, else WEFT_DATA. Throws Error(data) where none is given.
+std::string data_folder_of(const RunInputs& inputs, const Plan& plan);
 
 // All calls are collective over the session and throw AgreedError.
 class RunStart {

@@ -93,6 +93,7 @@ Json summary_json(const RunReport& report) {
                    {"test_split_uses", report.test_split_uses},
                    {"target", report.history.target_json(report.plan.task.target)},
                    {"all_parts", report.history.stamp()},
+                   {"replicas", replicas_json(report.ranks)},
                    {"ranks", ranks_json(report.ranks)}});
   json.update(seconds_json(report.clock));
   json.update(Json{{"first_step_done_ms", report.first_step_done_ms},

@@ -53,7 +53,7 @@ class TrainJob {
     data_ = start_.open_data(options_.inputs, plan_);
     agree(start_.world(), "run folder", [&] { open_run_folder(); });
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
-    Trainer trainer(plan_, *data_.images, data_.split, *transport_,
+    Trainer trainer(plan_, data_, *transport_,
                     options_.resume ? Trainer::Start::restored : Trainer::Start::at_first_step);
     if (is_first()) say_start(trainer);
     // Ends before the trainer, whose state its thread may be reading.
@@ -104,7 +104,7 @@ class TrainJob {
         plan_.name, session_.size(), plan_.layout.tp, plan_.layout.dp, plan_.layout.pp,
         transport_->name(), trainer.context().device.text(), trainer.num_steps(),
         plan_.batch.global);
-    text_ << fmt::format("run folder {}, data {}\n", run_folder_, data_.images->folder())
+    text_ << fmt::format("run folder {}, data {}\n", run_folder_, data_.samples->folder())
           << std::flush;
   }
 
@@ -130,6 +130,7 @@ class TrainJob {
       if (step == first_step_) first_step_done_ms_ = ms_of(trace.now_ns());
       times_.add(step_ms, static_cast<double>(result.num_real));
       account_.add(spent);
+      samples_.add(trainer.batch(), result.skipped.empty());
       history_.add_step(step_ms);
       if (is_first()) {
         const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
@@ -232,7 +233,7 @@ class TrainJob {
     const double ms = ms_of(trainer.context().trace.now_ns() - begin_ns);
     if (run_trace_) run_trace_->add("evaluation", step + 1, begin_ns);
     if (!is_first()) return;
-    metrics_ = metrics_json(evaluation_, data_.images->class_names(), best_threshold(evaluation_));
+    metrics_ = metrics_json(evaluation_, data_.samples->class_names(), best_threshold(evaluation_));
     Json line{{"step", step + 1}, {"split", name_of(EvalSplit::validation)}};
     line.update(metrics_);
     line.update(Json{{"samples", evaluation_.samples},
@@ -251,7 +252,7 @@ class TrainJob {
   int finish(Trainer& trainer) {
     const Hash128 state = trainer.state_hash();
     const std::vector<RankFigures> ranks =
-        gather_figures(start_.world(), trainer, account_.measured(times_.warm_up_steps()));
+        gather_figures(start_.world(), trainer, account_.measured(times_.warm_up_steps()), samples_);
     const std::string trace_fault = write_trace(trainer);
     if (is_first()) {
       clock_.enter(RunPart::finish);
@@ -341,6 +342,7 @@ class TrainJob {
   Evaluation evaluation_;
   Json metrics_;  // rank 0: the same
   StepAccount account_;
+  SampleRecord samples_;
   RunHistory history_;  // rank 0's is whole
   std::optional<RunTrace> run_trace_;
   double first_step_done_ms_ = 0.0;  // since the trainer began

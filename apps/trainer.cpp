@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "apps/agreement.hpp"
@@ -30,11 +29,9 @@ double as_one_nan(double x) { return std::isnan(x) ? one_nan : x; }
 
 }  // namespace
 
-Trainer::Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport,
-                 Start start)
+Trainer::Trainer(const Plan& plan, const TrainingData& data, Transport& transport, Start start)
     : plan_(plan),
       data_(data),
-      split_(split),
       context_(static_cast<int>(plan.layout.threads), numerics_of(plan)),
       mesh_(transport, &context_.trace, mesh_axes(plan), plan.layout.order, wait_options(plan)),
       tp_(mesh_.axis("tp"), plan.num_pieces(), order_of_sums(plan), token_blocks_of(plan)),
@@ -62,9 +59,12 @@ void Trainer::start_loader() {
   LoaderOptions reading = loader_options(plan_, mesh_.rank("dp"));
   reading.first_step = step_;
   reading.end_step = plan_.num_steps();
-  reading.with_pixels = mesh_.rank("pp") == 0;
+  reading.class_weights = data_.balance.weights;
+  reading.with_input = mesh_.rank("pp") == 0;
   loader_ = std::make_unique<Loader>(
-      data_, Sampler(split_.train, plan_.batch.global, plan_.batch.last, plan_.numerics.seed),
+      *data_.samples,
+      Sampler(data_.split.train, plan_.batch.global, plan_.batch.last, plan_.numerics.seed,
+              data_.balance),
       reading);
 }
 
@@ -168,7 +168,7 @@ StepResult Trainer::step() {
   work_->begin(*batch_, step_);
   runner_->run(*work_);
   const LossSums total = sum_over_leaves(work_->lane_sums(), plan_.num_lanes());
-  const auto count = static_cast<double>(batch_->num_real_global);
+  const auto count = static_cast<double>(batch_->num_targets_global());
   result.loss = as_one_nan(total.loss / count);
   result.accuracy = static_cast<double>(total.correct) / count;
   update(result);
@@ -199,10 +199,8 @@ void Trainer::update(StepResult& result) {
 }
 
 EvalSampler Trainer::sampler_of(EvalSplit split) const {
-  if (split == EvalSplit::validation) return {split_.validation, plan_.batch.micro};
-  std::vector<index_t> all(static_cast<std::size_t>(data_.num_samples(Cifar10::Part::test)));
-  std::iota(all.begin(), all.end(), index_t{0});
-  return {std::move(all), plan_.batch.micro};
+  const Split& parts = data_.split;
+  return {split == EvalSplit::validation ? parts.validation : parts.test, plan_.batch.micro};
 }
 
 Evaluation Trainer::evaluate(EvalSplit split) {
@@ -211,8 +209,7 @@ Evaluation Trainer::evaluate(EvalSplit split) {
   drill::reach("evaluate");
   Communicator& dp = mesh_.axis("dp");
   const EvalSampler sampler = sampler_of(split);
-  const auto part = split == EvalSplit::validation ? Cifar10::Part::training : Cifar10::Part::test;
-  const BatchReader reader(data_, part, std::nullopt, mesh_.rank("pp") == 0);
+  const BatchReader reader(*data_.samples, mesh_.rank("pp") == 0);
   const index_t num_microbatches = sampler.num_microbatches();
   const Range mine = part_of(dp.rank(), dp.size(), num_microbatches);
   EvaluationWork work(context_, *model_, reader, sampler, mine, plan_.batch.micro);

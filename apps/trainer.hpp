@@ -9,6 +9,7 @@
 
 #include "apps/evaluation.hpp"
 #include "apps/microbatch_work.hpp"
+#include "apps/training_data.hpp"
 #include "core/context.hpp"
 #include "core/flat_ranges.hpp"
 #include "core/hash.hpp"
@@ -17,9 +18,7 @@
 #include "io/batch_reader.hpp"
 #include "io/checkpoint/checkpoint_index.hpp"
 #include "io/checkpoint/local_state.hpp"
-#include "io/cifar10.hpp"
 #include "io/loader.hpp"
-#include "io/split.hpp"
 #include "layers/stage_model.hpp"
 #include "parallel/data/global_norm.hpp"
 #include "parallel/data/grad_sync.hpp"
@@ -33,11 +32,11 @@ namespace weft {
 struct StepResult {
   index_t step = 0;
   index_t epoch = 0;
-  double loss = 0.0;  // mean over the real samples of the global batch; the same on every rank
+  double loss = 0.0;  // mean over the targets of the global batch; the same on every rank
   double accuracy = 0.0;
   double learning_rate = 0.0;
   double gradient_norm = 0.0;
-  index_t num_real = 0;
+  index_t num_real = 0;  // samples
   // Empty, or why the step was left out, and the first number that is not finite.
   std::string skipped = {};
 };
@@ -47,10 +46,9 @@ class Trainer {
   // `restored`: start_at() will say where; until then there is no step.
   enum class Start { at_first_step, restored };
 
-  // Collective over the run. `plan` is valid for transport.size() ranks; `data` and `split` must
-  // outlive the trainer. Throws AgreedError where the ranks' machines or libraries differ (exact
-  // mode).
-  Trainer(const Plan& plan, const Cifar10& data, const Split& split, Transport& transport,
+  // Collective over the run. `plan` is valid for transport.size() ranks; `data` must outlive the
+  // trainer. Throws AgreedError where the ranks' machines or libraries differ (exact mode).
+  Trainer(const Plan& plan, const TrainingData& data, Transport& transport,
           Start start = Start::at_first_step);
 
   // What a checkpoint has of this rank: memory to save from or to load into, the part of it that is
@@ -115,8 +113,7 @@ class Trainer {
   void leave_out(StepResult& result);
 
   Plan plan_;
-  const Cifar10& data_;
-  const Split& split_;
+  const TrainingData& data_;
   Context context_;
   Mesh mesh_;
   TensorParallel tp_;

@@ -19,6 +19,7 @@ enum class Stream : std::uint32_t {
   dropout = 5,       // dropout masks
   synthetic = 6,     // procedural data
   probe = 7,         // start-up probes and benchmarks
+  rare = 8,          // samples of a rare class, drawn more often than they are there
 };
 
 namespace random {

@@ -5,34 +5,42 @@
 
 namespace weft {
 
+namespace {
+
+// Row `i` of [rows, width]; null where it is empty.
+template <typename T>
+T* row_of(HostVector<T>& all, index_t i, index_t width) {
+  return all.empty() ? nullptr : all.data() + i * width;
+}
+
+}  // namespace
+
 void BatchReader::read_into(const BatchIndices& indices, Range rows, HostBatch& batch) const {
   assert(0 <= rows.begin && rows.end <= static_cast<index_t>(indices.sample.size()));
+  const index_t n = rows.size();
   batch.step = indices.step;
   batch.epoch = indices.epoch;
   batch.num_real_global = indices.num_real;
-  batch.x.resize(with_pixels_ ? rows.size() * Cifar10::image_bytes : 0);
-  batch.labels.resize(rows.size());
-  batch.dataset_index.resize(rows.size());
-  batch.weight.resize(rows.size());
-  for (index_t i = 0; i < rows.size(); ++i) {
+  batch.features.resize(with_input_ ? n * form_.features : 0);
+  batch.tokens.resize(with_input_ ? n * form_.tokens : 0);
+  batch.lengths.resize(form_.has_lengths ? n : 0);
+  batch.labels.resize(n * form_.labels);
+  batch.weight.resize(n * form_.labels);
+  batch.dataset_index.resize(n);
+  std::optional<Augmentation> augmentation;
+  if (augment_seed_) augmentation = {.seed = *augment_seed_, .epoch = indices.epoch};
+  for (index_t i = 0; i < n; ++i) {
     const index_t sample = indices.sample[rows.begin + i];
-    const Cifar10Image image = data_->image(part_, sample);
-    if (with_pixels_) {
-      read_pixels(image, indices.epoch, sample,
-                  ImageValues(batch.x.data() + i * Cifar10::image_bytes, Cifar10::image_bytes));
+    data_->read(sample, augmentation,
+                {.features = row_of(batch.features, i, form_.features),
+                 .tokens = row_of(batch.tokens, i, form_.tokens),
+                 .length = row_of(batch.lengths, i, 1),
+                 .labels = row_of(batch.labels, i, form_.labels)});
+    for (index_t label = i * form_.labels; label < (i + 1) * form_.labels; ++label) {
+      batch.weight[label] = indices.weight[rows.begin + i];
+      if (!class_weights_.empty()) batch.weight[label] *= class_weights_[batch.labels[label]];
     }
-    batch.labels[i] = image.label;
     batch.dataset_index[i] = sample;
-    batch.weight[i] = indices.weight[rows.begin + i];
-  }
-}
-
-void BatchReader::read_pixels(const Cifar10Image& image, index_t epoch, index_t sample,
-                              ImageValues x) const {
-  if (augment_seed_) {
-    augment_into(image.pixels, crop_of(*augment_seed_, epoch, sample), normalization_, x);
-  } else {
-    normalise_into(image.pixels, normalization_, x);
   }
 }
 

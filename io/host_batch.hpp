@@ -36,15 +36,23 @@ using HostVector = std::vector<T, HostAllocator<T>>;
 struct HostBatch {
   index_t step = 0;
   index_t epoch = 0;
-  HostVector<float> x;                     // [rows, 3072], or empty where nobody asks for pixels
-  HostVector<std::int32_t> labels;         // [rows]
+  // As the data set's form says, empty where a sample has none or nobody asks for them: the first
+  // two are for a pipeline's first stage.
+  HostVector<float> features;              // [rows, features]
+  HostVector<std::int32_t> tokens;         // [rows, tokens]
+  HostVector<std::int32_t> lengths;        // [rows]: real tokens
+  HostVector<std::int32_t> labels;         // [rows, labels of a sample]
+  HostVector<float> weight;                // the same; 0 padding, else 1 or the class's weight
   HostVector<std::int64_t> dataset_index;  // [rows]
-  HostVector<float> weight;                // [rows]; 1 real, 0 padding
   index_t num_real_global = 0;             // real samples of the whole global batch
   // When the loader's thread read it.
   std::chrono::steady_clock::time_point read_begin, read_end;
 
-  index_t num_rows() const { return static_cast<index_t>(labels.size()); }
+  index_t num_rows() const { return static_cast<index_t>(dataset_index.size()); }
+  // Labels of real samples in the whole global batch: what a mean loss is a mean over.
+  index_t num_targets_global() const {
+    return num_real_global * (static_cast<index_t>(labels.size()) / num_rows());
+  }
 };
 
 }  // namespace weft

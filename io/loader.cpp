@@ -20,9 +20,9 @@ LoaderOptions loader_options(const Plan& plan, index_t dp_rank) {
   return options;
 }
 
-Loader::Loader(const Cifar10& data, Sampler sampler, const LoaderOptions& options)
-    : reader_(data, Cifar10::Part::training,
-              options.augment ? std::optional(options.seed) : std::nullopt, options.with_pixels),
+Loader::Loader(const SampleSet& data, Sampler sampler, const LoaderOptions& options)
+    : reader_(data, options.augment ? std::optional(options.seed) : std::nullopt,
+              options.class_weights, options.with_input),
       sampler_(std::move(sampler)),
       options_(options),
       rows_(rows_of_lanes(options.lanes, options.micro, options.microbatches_per_lane)),

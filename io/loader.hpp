@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "io/batch_reader.hpp"
-#include "io/cifar10.hpp"
 #include "io/host_batch.hpp"
 #include "io/sampler.hpp"
 #include "parallel/plan/plan.hpp"
@@ -23,8 +22,9 @@ struct LoaderOptions {
   index_t micro = 1;
   index_t microbatches_per_lane = 1;
   bool augment = true;
-  bool with_pixels = true;  // false: labels and weights alone
-  std::uint64_t seed = 0;   // numerics.seed
+  bool with_input = true;  // false: neither features nor tokens
+  std::uint64_t seed = 0;  // numerics.seed
+  std::vector<float> class_weights = {};  // of labels; empty: 1
   index_t first_step = 0;
   index_t end_step = std::numeric_limits<index_t>::max();  // nothing is read from here on
   index_t depth = 2;                                       // batches ready beside the one in use
@@ -38,7 +38,7 @@ LoaderOptions loader_options(const Plan& plan, index_t dp_rank);
 class Loader {
  public:
   // Starts reading at once. `data` must outlive the loader.
-  Loader(const Cifar10& data, Sampler sampler, const LoaderOptions& options);
+  Loader(const SampleSet& data, Sampler sampler, const LoaderOptions& options);
   // Stops after the batch being read, if any; waits for the thread.
   ~Loader();
   Loader(const Loader&) = delete;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/range.hpp"
+#include "io/class_balance.hpp"
 #include "parallel/plan/plan.hpp"
 
 namespace weft {
@@ -40,13 +41,16 @@ constexpr Range rows_of_lanes(Range lanes, index_t micro, index_t microbatches_p
 }
 
 // Batches of training: each sample at most once an epoch (with `pad` exactly once), a new order
-// every epoch. Keeps the order of the last epoch asked for, so one object serves one thread; copy
-// it for another.
+// every epoch. Where a share of an epoch is to come from rare samples, an epoch is as long, but rare
+// samples come as often as that takes: all of them once, then all once more, and so on, each time
+// in a new order; likewise the others, if they are too few. Keeps the order of the last epoch asked
+// for, so one object serves one thread; copy it for another.
 class Sampler {
  public:
   // `samples`: indices in the data set, whose order does not matter. Throws Error(usage) if `drop`
   // leaves no batch.
-  Sampler(std::vector<index_t> samples, index_t global_batch, LastBatch last, std::uint64_t seed);
+  Sampler(std::vector<index_t> samples, index_t global_batch, LastBatch last, std::uint64_t seed,
+          const ClassBalance& balance = {});
 
   index_t num_samples() const { return static_cast<index_t>(samples_.size()); }
   index_t global_batch() const { return global_batch_; }
@@ -57,10 +61,14 @@ class Sampler {
   const std::vector<index_t>& order_of(index_t epoch);
 
  private:
+  void balance_order(index_t epoch);
+
   std::vector<index_t> samples_;
   index_t global_batch_;
   LastBatch last_;
   std::uint64_t seed_;
+  std::vector<index_t> rare_, common_;  // empty: the order is all samples once
+  index_t num_rare_ = 0;                // of an epoch
   index_t ordered_epoch_ = -1;
   std::vector<index_t> order_;
 };

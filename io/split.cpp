@@ -49,9 +49,7 @@ std::vector<index_t> first_of(const std::vector<index_t>& list) {
 
 Split make_split(index_t num_samples, index_t train, index_t validation, std::uint64_t seed) {
   check_counts(num_samples, train, validation);
-  std::vector<index_t> all(num_samples);
-  std::iota(all.begin(), all.end(), index_t{0});
-  const std::vector<index_t> order = random_order(all, seed, Stream::split, 0);
+  const std::vector<index_t> order = random_order(all_of({0, num_samples}), seed, Stream::split, 0);
   Split split;
   split.seed = seed;
   split.validation.assign(order.begin(), order.begin() + validation);
@@ -61,14 +59,23 @@ Split make_split(index_t num_samples, index_t train, index_t validation, std::ui
   return split;
 }
 
+std::vector<index_t> all_of(Range range) {
+  std::vector<index_t> all(static_cast<std::size_t>(range.size()));
+  std::iota(all.begin(), all.end(), range.begin);
+  return all;
+}
+
 std::string split_record(const Split& split) {
   const nlohmann::ordered_json record = {{"seed", split.seed},
                                          {"train", split.train.size()},
                                          {"validation", split.validation.size()},
+                                         {"test", split.test.size()},
                                          {"train_hash", hash_of(split.train)},
                                          {"validation_hash", hash_of(split.validation)},
+                                         {"test_hash", hash_of(split.test)},
                                          {"train_first", first_of(split.train)},
-                                         {"validation_first", first_of(split.validation)}};
+                                         {"validation_first", first_of(split.validation)},
+                                         {"test_first", first_of(split.test)}};
   return record.dump();
 }
 

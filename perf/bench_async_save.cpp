@@ -37,11 +37,10 @@ Plan plan_of(const Sizes& sizes) {
 
 class Bench {
  public:
-  Bench(const Sizes& sizes, Transport& transport, const Cifar10& data)
+  Bench(const Sizes& sizes, Transport& transport, const TrainingData& data)
       : sizes_(sizes),
         world_(transport, nullptr, "bench", 60, all_ranks(transport)),
-        split_(make_split(data.num_samples(Cifar10::Part::training), 4000, 1000, 7)),
-        trainer_(plan_of(sizes), data, split_, transport),
+        trainer_(plan_of(sizes), data, transport),
         writer_(world_,
                 {.folder = sizes.folder,
                  .keep = 1,
@@ -117,7 +116,6 @@ class Bench {
 
   Sizes sizes_;
   Communicator world_;
-  Split split_;
   Trainer trainer_;
   std::vector<float> from_, to_;
   CheckpointWriter writer_;  // ends before the trainer
@@ -138,7 +136,7 @@ Sizes read_sizes(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   return perf::run_on_mpi_ranks(
-      argc, argv, [](int left, char** words, Transport& transport, const Cifar10& data) {
+      argc, argv, [](int left, char** words, Transport& transport, const TrainingData& data) {
         Bench(read_sizes(left, words), transport, data).run();
       });
 }

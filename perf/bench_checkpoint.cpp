@@ -82,12 +82,11 @@ struct Row {
 
 class Bench {
  public:
-  Bench(const Sizes& sizes, Transport& transport, const Cifar10& data)
+  Bench(const Sizes& sizes, Transport& transport, const TrainingData& data)
       : sizes_(sizes),
         world_(transport, nullptr, "bench", 60, all_ranks(transport)),
-        split_(make_split(data.num_samples(Cifar10::Part::training), 4000, 1000, 7)),
-        saver_(plan_of(sizes, sizes.saves), data, split_, transport),
-        loader_(plan_of(sizes, sizes.loads), data, split_, transport),
+        saver_(plan_of(sizes, sizes.saves), data, transport),
+        loader_(plan_of(sizes, sizes.loads), data, transport),
         buffer_(make_buffer()),
         writer_(world_,
                 {.folder = sizes.folder,
@@ -225,7 +224,6 @@ class Bench {
 
   Sizes sizes_;
   Communicator world_;
-  Split split_;
   Trainer saver_, loader_;
   std::unique_ptr<std::byte, Free> buffer_;
   CheckpointWriter writer_;
@@ -252,7 +250,7 @@ Sizes read_sizes(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   return perf::run_on_mpi_ranks(
-      argc, argv, [](int left, char** words, Transport& transport, const Cifar10& data) {
+      argc, argv, [](int left, char** words, Transport& transport, const TrainingData& data) {
         Bench(read_sizes(left, words), transport, data).run();
       });
 }

@@ -30,12 +30,10 @@ double span_ns(bool recorded) {
 
 void measure(const Plan& plan, const std::string& folder, index_t num_pairs) {
   const KokkosSession kokkos(1);
-  const Cifar10 data(folder);
-  const Split split = make_split(data.num_samples(Cifar10::Part::training), plan.task.train,
-                                 plan.task.validation, plan.task.split_seed);
+  const TrainingData data = open_training_data(plan.task, folder);
   const LocalWorld world(1);
   const auto transport = world.make_transport(0);
-  Trainer trainer(plan, data, split, *transport);
+  Trainer trainer(plan, data, *transport);
   Trace& trace = trainer.context().trace;
   for (int i = 0; i < 20; ++i) trainer.step();
   std::vector<double> ratios, steps, waits;

@@ -32,11 +32,10 @@ int main(int argc, char** argv) {
   index_t num_ranks = 2, hidden = 192, num_pairs = 15;
   read_arguments(argc, argv, {&num_ranks, &hidden, &num_pairs});
   const KokkosSession kokkos(1);
-  const Cifar10 data(data_folder());
-  const Split split = make_split(data.num_samples(Cifar10::Part::training), 4000, 1000, 7);
+  const TrainingData data = open_training_data({.train = 4000, .validation = 1000}, data_folder());
   const Plan plan = vit(num_ranks, hidden, num_pairs);
   run_ranks(static_cast<int>(num_ranks), [&](Transport& transport) {
-    Trainer trainer(plan, data, split, transport);
+    Trainer trainer(plan, data, transport);
     std::vector<double> steps, checks, ratios;
     for (index_t i = 0; i < 2; ++i) trainer.step();
     for (index_t i = 0; i < num_pairs; ++i) {

@@ -29,20 +29,18 @@ inline std::string data_folder() {
 class OneRank {
  public:
   OneRank()
-      : data_(data_folder()),
-        split_(make_split(data_.num_samples(Cifar10::Part::training), 4000, 1000, 7)),
+      : data_(open_training_data({.train = 4000, .validation = 1000}, data_folder())),
         world_(1),
         transport_(world_.make_transport(0)) {}
 
   // plan.task.train and validation as above.
   std::unique_ptr<Trainer> make_trainer(const Plan& plan) {
-    return std::make_unique<Trainer>(plan, data_, split_, *transport_);
+    return std::make_unique<Trainer>(plan, data_, *transport_);
   }
 
  private:
   const KokkosSession kokkos_{1};
-  Cifar10 data_;
-  Split split_;
+  TrainingData data_;
   LocalWorld world_;
   std::unique_ptr<Transport> transport_;
 };

@@ -105,6 +105,30 @@ PlanFault target_fault(const Question& question) {
   return fault;
 }
 
+PlanFault accept_fault(const Question& question) {
+  const TargetPlan& accept = question.plan.task.accept;
+  if (!accept.is_set()) {
+    return make_fault("task.accept.metric", "a metric for the range that is to be reached",
+                      "\"none\" with a bound", {});
+  }
+  const char* bound = accept.smaller_is_better() ? "task.accept.at_most" : "task.accept.at_least";
+  const char* example = accept.smaller_is_better() ? "1.2" : "0.6";
+  return make_fault(
+      bound, fmt::format("the least or the most {} that is accepted, or both", accept.metric),
+      "neither", {{{bound, example}}});
+}
+
+PlanFault metrics_fault(const Question& question) {
+  const TaskPlan& task = question.plan.task;
+  const bool is_target = task.target.metric.ends_with("_auc");
+  const char* key = is_target ? "task.target.metric" : "task.accept.metric";
+  return make_fault(key,
+                    fmt::format("\"accuracy\", \"loss\" or \"macro_f1\": areas under curves are of "
+                                "two classes, {} has {}",
+                                task.dataset, sample_shape(task).classes),
+                    toml_string(is_target ? task.target.metric : task.accept.metric), {});
+}
+
 // The name becomes a folder's.
 PlanFault name_fault(const Question& question) {
   std::string name = question.plan.name;

@@ -147,15 +147,29 @@ PlanFault value_fault(const PlanKey& key, const std::string& found) {
 
 bool is_used(const PlanKey& key, const Plan& plan) {
   if (key.user_key.empty()) return true;
-  return value_text(*find_key(key.user_key), plan) == toml_string(key.user_value);
+  const std::string found = value_text(*find_key(key.user_key), plan);
+  return std::any_of(key.user_values.begin(), key.user_values.end(),
+                     [&](const std::string& user) { return toml_string(user) == found; });
 }
 
 PlanFault unused_fault(const PlanKey& key, const Plan& plan) {
   const std::string user = value_text(*find_key(key.user_key), plan);
+  // Kinds of models that the data set is not for are no advice.
+  std::vector<std::string> values = key.user_values;
+  if (key.user_key == "model.kind") {
+    const std::vector<std::string> fitting = models_for(plan.task);
+    std::erase_if(values, [&](const std::string& value) {
+      return std::find(fitting.begin(), fitting.end(), value) == fitting.end();
+    });
+  }
+  std::vector<PlanFix> fixes;
+  for (const std::string& value : values) fixes.push_back({{key.user_key, toml_string(value)}});
   return {.key = key.name,
-          .message = fmt::format("{} = {} does not use it; remove it, or set {} = {}", key.user_key,
-                                 user, key.user_key, toml_string(key.user_value)),
-          .fixes = {{{key.user_key, toml_string(key.user_value)}}},
+          .message = fmt::format(
+              "{} = {} does not use it; remove it{}", key.user_key, user,
+              values.empty() ? ""
+                             : fmt::format(", or set {} = {}", key.user_key, choices_text(values))),
+          .fixes = std::move(fixes),
           .involved = {key.user_key}};
 }
 

@@ -138,7 +138,7 @@ std::string limits_text(const Plan& plan) {
                        plan.numerics.shards, plan.numerics.lanes, plan.model.layers);
   }
   return fmt::format("tp divides the {}, micro x dp the batch, pp is at most {} blocks",
-                     plan.is_vit() ? "heads" : "feed-forward width", plan.model.layers);
+                     plan.is_transformer() ? "heads" : "feed-forward width", plan.model.layers);
 }
 
 }  // namespace

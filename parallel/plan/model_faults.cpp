@@ -44,6 +44,20 @@ std::string divisors_text(index_t number) {
 
 }  // namespace
 
+PlanFault model_fault(const Question& question) {
+  const Plan& plan = question.plan;
+  std::string expected;
+  Fixes fixes;
+  for (const std::string& model : models_for(plan.task)) {
+    expected += (expected.empty() ? "" : " or ") + toml_string(model);
+    fixes.push_back({{"model.kind", toml_string(model)}});
+  }
+  return make_fault(
+      "model.kind",
+      fmt::format("{} for task.dataset = {}", expected, toml_string(plan.task.dataset)),
+      toml_string(plan.model.kind), std::move(fixes));
+}
+
 PlanFault pieces_fault(const Question& question) {
   const Plan& plan = question.plan;
   const index_t num_pieces = plan.num_pieces();
@@ -127,12 +141,16 @@ PlanFault patch_fault(const Question& question) {
 PlanFault input_fault(const Question& question) {
   const Plan& plan = question.plan;
   Fixes fixes = pieces_fixes(question);
-  add_patch(question, fixes);
-  return make_fault(pieces_key(plan),
-                    fmt::format("at most one piece per input feature of a patch: {} x {} x {} = {}",
-                                sample_shape(plan.task).channels, plan.model.patch,
-                                plan.model.patch, plan.features_per_token()),
-                    text_of(plan.num_pieces()), std::move(fixes));
+  if (plan.is_vit()) add_patch(question, fixes);
+  return make_fault(
+      pieces_key(plan),
+      plan.is_vit()
+          ? fmt::format("at most one piece per input feature of a patch: {} x {} x {} "
+                        "= {}",
+                        sample_shape(plan.task).channels, plan.model.patch, plan.model.patch,
+                        plan.features_per_token())
+          : fmt::format("at most one piece per input feature: {}", plan.features_per_token()),
+      text_of(plan.num_pieces()), std::move(fixes));
 }
 
 }  // namespace weft::plan_rules

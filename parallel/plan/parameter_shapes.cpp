@@ -41,7 +41,7 @@ void add_feed_forward(Shapes& shapes, const Plan& plan, const std::string& block
 void add_block(Shapes& shapes, const Plan& plan, index_t number) {
   const index_t hidden = plan.model.hidden;
   const std::string block = fmt::format("block.{}.", number);
-  if (plan.is_vit()) {
+  if (plan.is_transformer()) {
     add_norm(shapes, block + "norm1", hidden);
     add_column_linear(shapes, block + "qkv", hidden, 3 * hidden);
     add_row_linear(shapes, block + "proj", hidden, hidden);

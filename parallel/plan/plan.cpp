@@ -8,6 +8,7 @@
 namespace weft {
 
 index_t Plan::tokens_per_sample() const {
+  if (is_text_encoder() || is_gpt()) return task.tokens;
   if (!is_vit()) return 1;
   const index_t patches = sample_shape(task).side / model.patch;  // along one side
   return patches * patches;
@@ -77,9 +78,33 @@ index_t Plan::world_rank(index_t tp_rank, index_t dp_rank, index_t pp_rank) cons
   return rank;
 }
 
+namespace {
+
+// A number for each numeric column and for whether there was a contact before, one for each
+// category that the data set's description names, and one for others, of each categorical column.
+index_t bank_columns(const std::string& table, bool allow_leak) {
+  return (table == "bank-full" ? 60 : 75) + (allow_leak ? 1 : 0);
+}
+
+}  // namespace
+
 SampleShape sample_shape(const TaskPlan& task) {
   if (task.dataset == "cifar10") return {.channels = 3, .side = 32, .classes = 10};
+  if (task.dataset == "bank")
+    return {.columns = bank_columns(task.table, task.allow_leak), .classes = 2};
+  if (task.dataset == "ag_news")
+    return {.tokens = task.tokens, .vocabulary = task.vocabulary, .classes = 4};
+  if (task.dataset == "text")
+    return {.tokens = task.tokens, .vocabulary = 256, .classes = 256, .labels = task.tokens};
   return {};
+}
+
+std::vector<std::string> models_for(const TaskPlan& task) {
+  const SampleShape shape = sample_shape(task);
+  if (shape.labels > 1) return {"gpt"};
+  if (shape.tokens > 0) return {"text_encoder"};
+  if (shape.columns > 0) return {"mlp"};
+  return {"mlp", "vit"};
 }
 
 std::vector<PlanFault> validate(const Plan& plan, std::optional<index_t> num_ranks) {

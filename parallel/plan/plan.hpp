@@ -17,7 +17,7 @@ enum class LastBatch { drop, pad };
 
 // A quality of the model whose time is to be known. The result does not depend on it.
 struct TargetPlan {
-  std::string metric = "none";  // none, accuracy, loss, macro_f1
+  std::string metric = "none";  // none, accuracy, loss, macro_f1; of two classes roc_auc, pr_auc
   std::string split = "validation";
   std::optional<double> at_least;  // of a metric that is better when it is larger
   std::optional<double> at_most;   // of one that is better when it is smaller: loss
@@ -26,22 +26,45 @@ struct TargetPlan {
   bool smaller_is_better() const { return metric == "loss"; }
 };
 
+// What readers of a plan are told, in the plan's author's words.
+struct TaskText {
+  std::string source;    // of the data: who made it, when, terms
+  std::string moment;    // at which a prediction is made
+  std::string features;  // what is known then
+  std::string label;     // what is predicted
+  friend bool operator==(const TaskText&, const TaskText&) = default;
+};
+
 struct TaskPlan {
   std::string dataset = "cifar10";
   std::string path;  // empty: --data or WEFT_DATA
   index_t train = 45000;
   index_t validation = 5000;
+  index_t test = 0;                   // where the data set has no test part of its own
+  std::string split_kind = "random";  // bank: or "time", "group"
+  std::string split_by;               // bank, group: the column whose values stay together
   std::uint64_t split_seed = 7;
-  bool augment = true;
+  bool augment = true;  // cifar10
+
+  std::string table = "bank-additional-full";  // bank: or "bank-full"
+  bool allow_leak = false;                     // bank: `duration` is a feature, too
+  std::string class_weights = "none";          // bank: or "balanced"
+  double rare_share =
+      0.0;  // bank: of an epoch's samples, how many are drawn from class 1; 0: as is
+
+  index_t tokens = 128;        // ag_news, text: of a sample
+  index_t vocabulary = 20000;  // ag_news: words, with what stands for none and for others
   TargetPlan target;
+  TargetPlan accept;  // what the model is to reach in the end; a range where both bounds are given
+  TaskText text;
   friend bool operator==(const TaskPlan&, const TaskPlan&) = default;
 };
 
 struct ModelPlan {
-  std::string kind = "mlp";  // mlp, vit
+  std::string kind = "mlp";  // mlp, vit, text_encoder, gpt
   index_t layers = 0;        // blocks
   index_t hidden = 0;
-  index_t heads = 0;  // vit; 0: not given
+  index_t heads = 0;  // of a transformer; 0: not given
   index_t patch = 4;  // vit: pixels of a square patch's side
   index_t mlp_ratio = 4;
   double dropout = 0.0;
@@ -142,6 +165,21 @@ struct IntegrityPlan {
   bool skips() const { return on_nonfinite == "skip"; }
 };
 
+// The machines that the plan is made for. Nothing is done with it but said and compared.
+struct ResourcesPlan {
+  index_t nodes = 0;             // 0: not said
+  index_t devices_per_node = 0;  // a rank needs one
+  std::string device;            // what they are
+  friend bool operator==(const ResourcesPlan&, const ResourcesPlan&) = default;
+};
+
+// Layouts to compare, as `weft layouts --grid` reads them.
+struct StudyPlan {
+  std::string baseline;  // what the others are compared with
+  std::string candidates;
+  friend bool operator==(const StudyPlan&, const StudyPlan&) = default;
+};
+
 struct Plan {
   std::string name;  // of the file, without its extension, unless the file says otherwise
   TaskPlan task;
@@ -155,16 +193,23 @@ struct Plan {
   CommPlan comm;
   CheckpointPlan checkpoint;
   IntegrityPlan integrity;
+  ResourcesPlan resources;
+  StudyPlan study;
   friend bool operator==(const Plan&, const Plan&) = default;
 
   index_t num_ranks() const { return layout.tp * layout.dp * layout.pp; }
   bool is_exact() const { return numerics.mode == NumericsMode::exact; }
   bool is_vit() const { return model.kind == "vit"; }
+  bool is_text_encoder() const { return model.kind == "text_encoder"; }
+  bool is_gpt() const { return model.kind == "gpt"; }
+  // Blocks with attention, in which heads are cut over tp.
+  bool is_transformer() const { return is_vit() || is_text_encoder() || is_gpt(); }
   index_t feed_forward() const { return model.hidden * model.mlp_ratio; }
   // Rows of the residual stream that one sample has, and one microbatch.
   index_t tokens_per_sample() const;
   index_t rows_per_microbatch() const { return batch.micro * tokens_per_sample(); }
-  // Input features of one such row: all of an image, or those of a patch.
+  // Input features of one such row: all of an image or a table's row, or those of a patch; tokens
+  // have none.
   index_t features_per_token() const;
   // Pieces of every tensor-parallel dim, and lanes: of the plan in exact mode; in fast mode one per
   // rank, so that each rank makes one partial and nothing is folded by the tree's rules.
@@ -206,14 +251,20 @@ struct Plan {
   index_t world_rank(index_t tp_rank, index_t dp_rank, index_t pp_rank) const;
 };
 
-// What one sample of a data set looks like to a model: square images.
+// What one sample of a data set looks like to a model: a square image, a row of a table, or a text.
 struct SampleShape {
   index_t channels = 0;
-  index_t side = 0;  // pixels
+  index_t side = 0;        // pixels
+  index_t columns = 0;     // numbers that a table's row becomes
+  index_t tokens = 0;      // of a text, pads included
+  index_t vocabulary = 0;  // ids of tokens are below it
   index_t classes = 0;
-  index_t features() const { return channels * side * side; }
+  index_t labels = 1;  // of a sample: its class, or one for each token
+  index_t features() const { return columns + channels * side * side; }
 };
 SampleShape sample_shape(const TaskPlan& task);
+// Kinds of models that take such samples.
+std::vector<std::string> models_for(const TaskPlan& task);
 
 // A change that would make a plan legal. `value` is TOML, so "KEY=VALUE" is an argument of --set.
 struct PlanChange {

@@ -28,6 +28,9 @@ constexpr IntegerRange pieces{1, 3072};
 constexpr IntegerRange lanes{1, 4096};
 constexpr IntegerRange blocks{1, 1024};
 constexpr IntegerRange kept_checkpoints{1, 1000};
+constexpr IntegerRange tokens{1, index_t{1} << 16};
+// The two that stand for none and for others, and a word.
+constexpr IntegerRange vocabulary{3, index_t{1} << 24};
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr NumberRange positive{0, infinity, true, true};
@@ -51,45 +54,81 @@ auto adder(Keys& keys, KeyScope scope) {
 }
 
 void add_task(Keys& keys) {
-  keys.push_back({.name = "task.dataset",
-                  .field = &field_at<&Plan::task, &TaskPlan::dataset>,
-                  .legal = Choices{{"cifar10"}, {"ag_news", "bank", "text"}}});
+  const auto add_result = adder(keys, KeyScope::result);
+  const auto used_by = [&](const char* key, std::vector<std::string> values) {
+    keys.back().user_key = key;
+    keys.back().user_values = std::move(values);
+  };
+  const auto used_by_bank = [&] { used_by("task.dataset", {"bank"}); };
+  add_result("task.dataset", &field_at<&Plan::task, &TaskPlan::dataset>,
+             Choices{{"cifar10", "bank"}, {"ag_news", "text"}}, "");
   keys.push_back({.name = "task.path",
                   .field = &field_at<&Plan::task, &TaskPlan::path>,
                   .scope = KeyScope::label});
-  keys.push_back({.name = "task.split.train",
-                  .field = &field_at<&Plan::task, &TaskPlan::train>,
-                  .legal = counts,
-                  .example = "45000"});
-  keys.push_back({.name = "task.split.validation",
-                  .field = &field_at<&Plan::task, &TaskPlan::validation>,
-                  .legal = counts,
-                  .example = "5000"});
-  keys.push_back({.name = "task.split.seed",
-                  .field = &field_at<&Plan::task, &TaskPlan::split_seed>,
-                  .legal = seeds,
-                  .example = "7"});
-  keys.push_back({.name = "task.augment",
-                  .field = &field_at<&Plan::task, &TaskPlan::augment>,
-                  .example = "true"});
+  add_result("task.table", &field_at<&Plan::task, &TaskPlan::table>,
+             Choices{{"bank-additional-full", "bank-full"}}, "\"bank-full\"");
+  used_by_bank();
+  add_result("task.allow_leak", &field_at<&Plan::task, &TaskPlan::allow_leak>, {}, "true");
+  used_by_bank();
+  add_result("task.split.kind", &field_at<&Plan::task, &TaskPlan::split_kind>,
+             Choices{{"random", "time", "group"}}, "\"time\"");
+  used_by_bank();
+  add_result("task.split.by", &field_at<&Plan::task, &TaskPlan::split_by>, {}, "\"job\"");
+  keys.back().required = true;
+  used_by("task.split.kind", {"group"});
+  add_result("task.split.train", &field_at<&Plan::task, &TaskPlan::train>, counts, "45000");
+  add_result("task.split.validation", &field_at<&Plan::task, &TaskPlan::validation>, counts,
+             "5000");
+  add_result("task.split.test", &field_at<&Plan::task, &TaskPlan::test>,
+             IntegerRange{0, count_limit}, "5000");
+  keys.back().required = true;
+  used_by("task.dataset", {"bank", "text"});
+  add_result("task.split.seed", &field_at<&Plan::task, &TaskPlan::split_seed>, seeds, "7");
+  add_result("task.augment", &field_at<&Plan::task, &TaskPlan::augment>, {}, "true");
+  used_by("task.dataset", {"cifar10"});
+  add_result("task.class_weights", &field_at<&Plan::task, &TaskPlan::class_weights>,
+             Choices{{"none", "balanced"}}, "\"balanced\"");
+  used_by_bank();
+  add_result("task.rare_share", &field_at<&Plan::task, &TaskPlan::rare_share>, below_one, "0.3");
+  used_by_bank();
+  add_result("task.tokens", &field_at<&Plan::task, &TaskPlan::tokens>, tokens, "128");
+  used_by("task.dataset", {"ag_news", "text"});
+  add_result("task.vocabulary", &field_at<&Plan::task, &TaskPlan::vocabulary>, vocabulary, "20000");
+  used_by("task.dataset", {"ag_news"});
   // No bit depends on it, as on a layout.
   const auto add = adder(keys, KeyScope::layout);
   constexpr auto target = &TaskPlan::target;
-  add("task.target.metric", &field_at<&Plan::task, target, &TargetPlan::metric>,
-      Choices{{"none", "accuracy", "loss", "macro_f1"}}, "\"accuracy\"");
+  const Choices metrics{{"none", "accuracy", "loss", "macro_f1", "roc_auc", "pr_auc"}};
+  add("task.target.metric", &field_at<&Plan::task, target, &TargetPlan::metric>, metrics,
+      "\"accuracy\"");
   add("task.target.split", &field_at<&Plan::task, target, &TargetPlan::split>,
       Choices{{"validation"}}, "");
   add("task.target.at_least", &field_at<&Plan::task, target, &TargetPlan::at_least>, fraction,
       "0.6");
   add("task.target.at_most", &field_at<&Plan::task, target, &TargetPlan::at_most>, not_negative,
       "1.2");
+  constexpr auto accept = &TaskPlan::accept;
+  add("task.accept.metric", &field_at<&Plan::task, accept, &TargetPlan::metric>, metrics,
+      "\"accuracy\"");
+  add("task.accept.split", &field_at<&Plan::task, accept, &TargetPlan::split>,
+      Choices{{"validation", "test"}}, "\"test\"");
+  add("task.accept.at_least", &field_at<&Plan::task, accept, &TargetPlan::at_least>, not_negative,
+      "0.6");
+  add("task.accept.at_most", &field_at<&Plan::task, accept, &TargetPlan::at_most>, not_negative,
+      "0.8");
+  const auto add_label = adder(keys, KeyScope::label);
+  constexpr auto text = &TaskPlan::text;
+  add_label("task.source", &field_at<&Plan::task, text, &TaskText::source>, {}, "");
+  add_label("task.moment", &field_at<&Plan::task, text, &TaskText::moment>, {}, "");
+  add_label("task.features", &field_at<&Plan::task, text, &TaskText::features>, {}, "");
+  add_label("task.label", &field_at<&Plan::task, text, &TaskText::label>, {}, "");
 }
 
 void add_model(Keys& keys) {
   const auto add = adder(keys, KeyScope::result);
-  const auto used_by_vit = [&] {
+  const auto used_by = [&](std::vector<std::string> kinds) {
     keys.back().user_key = "model.kind";
-    keys.back().user_value = "vit";
+    keys.back().user_values = std::move(kinds);
   };
   add("model.kind", &field_at<&Plan::model, &ModelPlan::kind>,
       Choices{{"mlp", "vit"}, {"text_encoder", "gpt", "resnet"}}, "");
@@ -101,9 +140,9 @@ void add_model(Keys& keys) {
   add("model.heads", &field_at<&Plan::model, &ModelPlan::heads>, IntegerRange{1, hidden_limit},
       "8");
   keys.back().required = true;
-  used_by_vit();
+  used_by({"vit", "text_encoder", "gpt"});
   add("model.patch", &field_at<&Plan::model, &ModelPlan::patch>, IntegerRange{1, 32}, "4");
-  used_by_vit();
+  used_by({"vit"});
   add("model.mlp_ratio", &field_at<&Plan::model, &ModelPlan::mlp_ratio>, IntegerRange{1, 64}, "4");
   add("model.dropout", &field_at<&Plan::model, &ModelPlan::dropout>, below_one, "0.1");
 }
@@ -146,7 +185,7 @@ void add_optimizer(Keys& keys) {
   const auto add = adder(keys, KeyScope::result);
   const auto used_where = [&](const char* key, const char* value) {
     keys.back().user_key = key;
-    keys.back().user_value = value;
+    keys.back().user_values = {value};
   };
   add("optimizer.kind", &field_at<&Plan::optimizer, &OptimizerPlan::kind>,
       Choices{{"sgd", "adamw"}, {"lamb"}}, "\"adamw\"");
@@ -239,7 +278,18 @@ void add_integrity(Keys& keys) {
       Choices{{"stop", "skip"}}, "\"skip\"");
   add("integrity.max_skips", &field_at<&Plan::integrity, &IntegrityPlan::max_skips>, counts, "10");
   keys.back().user_key = "integrity.on_nonfinite";
-  keys.back().user_value = "skip";
+  keys.back().user_values = {"skip"};
+}
+
+void add_document(Keys& keys) {
+  const auto add = adder(keys, KeyScope::label);
+  add("resources.nodes", &field_at<&Plan::resources, &ResourcesPlan::nodes>,
+      IntegerRange{0, count_limit}, "2");
+  add("resources.devices_per_node", &field_at<&Plan::resources, &ResourcesPlan::devices_per_node>,
+      IntegerRange{0, count_limit}, "8");
+  add("resources.device", &field_at<&Plan::resources, &ResourcesPlan::device>, {}, "");
+  add("study.baseline", &field_at<&Plan::study, &StudyPlan::baseline>, {}, "\"tp=1 dp=1\"");
+  add("study.candidates", &field_at<&Plan::study, &StudyPlan::candidates>, {}, "\"tp=1,2 dp=1,2\"");
 }
 
 Keys make_keys() {
@@ -253,6 +303,7 @@ Keys make_keys() {
   add_layout(keys);
   add_checkpoint(keys);
   add_integrity(keys);
+  add_document(keys);
   return keys;
 }
 

@@ -58,9 +58,9 @@ struct PlanKey {
   std::string example = {};  // a legal value, as TOML
   bool required = false;     // where the plan uses the key
   KeyScope scope = KeyScope::result;
-  // The key means something only where `user_key` has the value `user_value`; empty: always.
+  // The key means something only where `user_key` has one of `user_values`; empty: always.
   std::string user_key = {};
-  std::string user_value = {};
+  std::vector<std::string> user_values = {};
 };
 
 // In the order in which they are printed.

@@ -19,23 +19,30 @@ bool divides(index_t part, index_t whole) {
 
 }  // namespace
 
+bool model_fits(const Plan& plan) {
+  const std::vector<std::string> models = models_for(plan.task);
+  return std::find(models.begin(), models.end(), plan.model.kind) != models.end();
+}
+
 bool pieces_fit(const Plan& plan) {
-  if (plan.is_vit()) return true;
+  if (plan.is_transformer()) return true;
   return is_sound(plan.model.hidden) && is_sound(plan.model.mlp_ratio) &&
          is_sound(plan.num_pieces()) && plan.feed_forward() % plan.num_pieces() == 0;
 }
 
 bool heads_fit(const Plan& plan) {
-  if (!plan.is_vit()) return true;
+  if (!plan.is_transformer()) return true;
   return divides(plan.model.heads, plan.model.hidden) &&
          divides(plan.num_pieces(), plan.model.heads);
 }
 
 bool patch_fits(const Plan& plan) {
-  return !plan.is_vit() || divides(plan.model.patch, sample_shape(plan.task).side);
+  return !plan.is_vit() || !model_fits(plan) ||
+         divides(plan.model.patch, sample_shape(plan.task).side);
 }
 
 bool input_fits(const Plan& plan) {
+  if (!model_fits(plan) || sample_shape(plan.task).tokens > 0) return true;
   const bool has_tokens = !plan.is_vit() || (is_sound(plan.model.patch) &&
                                              plan.model.patch <= sample_shape(plan.task).side);
   return has_tokens && plan.num_pieces() <= plan.features_per_token();
@@ -73,7 +80,7 @@ bool batch_fits_split(const Plan& plan) { return plan.batch.global <= most_globa
 bool layout_fits(const Plan& plan) {
   if (!pp_fits(plan)) return false;
   if (plan.is_exact()) return tp_fits(plan) && dp_fits(plan);
-  const bool heads = !plan.is_vit() || divides(plan.layout.tp, plan.model.heads);
+  const bool heads = !plan.is_transformer() || divides(plan.layout.tp, plan.model.heads);
   return heads && pieces_fit(plan) && input_fits(plan) && batch_divides(plan);
 }
 
@@ -92,6 +99,19 @@ bool target_fits(const Plan& plan) {
   return target.at_least.has_value() == wants_least && target.at_most.has_value() == wants_most;
 }
 
+bool accept_fits(const Plan& plan) {
+  const TargetPlan& accept = plan.task.accept;
+  return accept.is_set() == (accept.at_least.has_value() || accept.at_most.has_value());
+}
+
+// Areas under curves are of two classes.
+bool metrics_fit(const Plan& plan) {
+  const auto fits = [&](const std::string& metric) {
+    return !metric.ends_with("_auc") || sample_shape(plan.task).classes == 2;
+  };
+  return fits(plan.task.target.metric) && fits(plan.task.accept.metric);
+}
+
 struct Rule {
   bool (*holds)(const Plan&);  // nullptr: the layout's ranks are those that were started
   PlanFault (*fault)(const Question&);
@@ -106,6 +126,7 @@ struct Rule {
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> table = {
       {name_fits, name_fault, {"name"}},
+      {model_fits, model_fault, {"model.kind", "task.dataset"}},
       {batch_divides,
        batch_fault,
        {"batch.global", "batch.micro", "numerics.lanes", "layout.dp", "task.split.train",
@@ -134,6 +155,10 @@ const std::vector<Rule>& rules() {
       {target_fits,
        target_fault,
        {"task.target.at_least", "task.target.at_most", "task.target.metric"}},
+      {accept_fits,
+       accept_fault,
+       {"task.accept.at_least", "task.accept.at_most", "task.accept.metric"}},
+      {metrics_fit, metrics_fault, {"task.accept.metric", "task.target.metric", "task.dataset"}},
       {nullptr,
        ranks_fault,
        {"layout.tp", "layout.dp", "layout.pp", "numerics.shards", "numerics.lanes", "numerics.mode",

@@ -10,16 +10,20 @@
 
 namespace weft::plan_rules {
 
-// MLP: the feed-forward width is a multiple of the number of pieces. (ViT: follows from heads.)
+// The model takes samples such as the data set has.
+bool model_fits(const Plan& plan);
+
+// MLP: the feed-forward width is a multiple of the number of pieces. (Transformers: follows from
+// heads.)
 bool pieces_fit(const Plan& plan);
 
-// ViT: heads divide hidden and are a multiple of the number of pieces.
+// Transformers: heads divide hidden and are a multiple of the number of pieces.
 bool heads_fit(const Plan& plan);
 
 // ViT: patches tile the image.
 bool patch_fits(const Plan& plan);
 
-// Each piece of the first layer has one input feature at least.
+// Each piece of the first layer has one input feature at least; texts have an embedding instead.
 bool input_fits(const Plan& plan);
 
 // All that asks for a number of pieces.

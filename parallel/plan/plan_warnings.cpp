@@ -125,10 +125,10 @@ void warn_of_tree(const Axis& axis, const TreeFactor& tree, Warnings& found) {
 void warn_of_narrow_pieces(const Plan& plan, Warnings& found) {
   const index_t pieces = plan.num_pieces();
   const index_t feed_forward = plan.feed_forward() / pieces;
-  const index_t attention = plan.is_vit() ? plan.model.hidden / pieces : feed_forward;
+  const index_t attention = plan.is_transformer() ? plan.model.hidden / pieces : feed_forward;
   if (pieces == 1 || std::min(feed_forward, attention) >= narrow_piece) return;
   std::string widths;
-  if (attention < narrow_piece && plan.is_vit()) {
+  if (attention < narrow_piece && plan.is_transformer()) {
     widths = fmt::format("attention's heads are {} wide", attention);
   }
   if (feed_forward < narrow_piece) {

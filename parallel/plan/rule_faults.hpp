@@ -7,6 +7,7 @@
 namespace weft::plan_rules {
 
 // model_faults.cpp
+PlanFault model_fault(const Question& question);
 PlanFault pieces_fault(const Question& question);
 PlanFault heads_fault(const Question& question);
 PlanFault patch_fault(const Question& question);
@@ -18,6 +19,8 @@ PlanFault split_fault(const Question& question);
 PlanFault run_fault(const Question& question);
 PlanFault name_fault(const Question& question);
 PlanFault target_fault(const Question& question);
+PlanFault accept_fault(const Question& question);
+PlanFault metrics_fault(const Question& question);
 
 // layout_faults.cpp
 PlanFault tp_fault(const Question& question);

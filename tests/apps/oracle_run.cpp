@@ -56,7 +56,7 @@ struct Samples {
   std::vector<double> weights;
 
   explicit Samples(const HostBatch& batch)
-      : x(size_of(batch.num_rows()), 3072, {batch.x.begin(), batch.x.end()}),
+      : x(size_of(batch.num_rows()), 3072, {batch.features.begin(), batch.features.end()}),
         labels(batch.labels.begin(), batch.labels.end()) {
     for (const float weight : batch.weight) is_real.push_back(weight != 0.0f);
     weights = oracle::mean_weights(is_real);
@@ -121,7 +121,7 @@ index_t predicted_class(const oracle::Matrix& logits, std::size_t row) {
 
 // In one piece, without augmentation, dropout or padding.
 void evaluate(const Model& model, const SmallData& data, OracleRun& run) {
-  const BatchReader reader(data.images(), Cifar10::Part::training, std::nullopt);
+  const BatchReader reader(data.samples());
   const auto count = static_cast<index_t>(data.split().validation.size());
   HostBatch batch;
   reader.read_into(EvalSampler(data.split().validation, count).indices_of(0), {0, count}, batch);
@@ -139,8 +139,8 @@ OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats&
                      const std::vector<index_t>& left_out) {
   const Model model = make_model(plan, initial);
   Sampler sampler(data.split().train, plan.batch.global, plan.batch.last, plan.numerics.seed);
-  const BatchReader reader(data.images(), Cifar10::Part::training,
-                           plan.task.augment ? std::optional(plan.numerics.seed) : std::nullopt);
+  const BatchReader reader(data.samples(),
+                           plan.task.augment ? std::optional(plan.numerics.seed) : std::nullopt, {});
   OracleRun run;
   HostBatch batch;
   for (index_t step = 0; step < plan.num_steps(); ++step) {

@@ -26,7 +26,7 @@ PartResult run_rank(const Plan& plan, const ResumeData& data, const RunPart& par
   PartResult result;
   std::ostringstream text;
   const TrainingData& training = data.training();
-  Trainer trainer(plan, *training.images, training.split, transport,
+  Trainer trainer(plan, training, transport,
                   part.resume ? Trainer::Start::restored : Trainer::Start::at_first_step);
   RunCheckpoints checkpoints(trainer.mesh().world(), plan, training, part.run_folder, text);
   try {
@@ -64,8 +64,7 @@ bool are_alike(const PartResult& a, const PartResult& b) {
 
 ResumeData::ResumeData(std::uint64_t seed) {
   make_synthetic_cifar10(folder_.path(), {.rows_per_file = 40, .seed = seed});
-  training_.images = std::make_unique<Cifar10>(folder_.path());
-  training_.split = make_split(training_.images->num_samples(Cifar10::Part::training), 150, 34, 7);
+  training_ = open_training_data({.train = 150, .validation = 34}, folder_.path());
 }
 
 PartResult run_part(const Plan& plan, const ResumeData& data, const RunPart& part) {

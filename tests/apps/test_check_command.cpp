@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "apps/check_command.hpp"
+#include "apps/check_prose.hpp"
 #include "parallel/comm/transport_registry.hpp"
 #include "tests/parallel/plan/sample_plan.hpp"
 
@@ -262,4 +263,81 @@ TEST_CASE("a grid too large to list is still reported") {
   CHECK(output.code == 0);
   CHECK(output.text.find("tp groups") == std::string::npos);
   CHECK(nlohmann::json::parse(check(plan, std::nullopt, true).out)["tp"]["groups"].is_null());
+}
+
+namespace {
+
+// Lines joined, so that a sentence is found wherever it is broken.
+std::string joined(const std::string& text) {
+  std::istringstream in(text);
+  std::string all;
+  for (std::string word; in >> word;) all += (all.empty() ? "" : " ") + word;
+  return all;
+}
+
+void check_says(const Plan& plan, const std::vector<std::string>& sentences) {
+  const std::string prose = plan_prose(plan);
+  INFO(prose);
+  std::istringstream lines(prose);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+  for (const std::string& sentence : sentences) {
+    INFO(sentence);
+    CHECK(joined(prose).find(sentence) != std::string::npos);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a plan as prose says what its numbers mean") {
+  Plan plan = eight_ranks();
+  plan.run = {.steps = std::nullopt, .epochs = 3};  // 351 steps of 128 each
+  check_says(plan,
+             {"45,000 training and 5,000 validation samples, drawn at random", "with seed 7",
+              "Made at this moment: not stated (task.moment is empty)",
+              "128 samples an update = 16 a microbatch x 2 accumulated x 4 logical replicas",
+              "the last 72 samples of an epoch are left out", "1,053 updates = 3 epochs",
+              "none is stale", "Zero: exact mode gives the same bits on every layout",
+              "8 ranks: 2 data-parallel replicas x 4 tensor-parallel ranks a stage x 1 stage",
+              "nodes not stated, devices not stated", "**Accepted is** not stated (task.accept)"});
+}
+
+TEST_CASE("a plan as prose has its author's words") {
+  Plan plan = eight_ranks();
+  plan.task.text = {.source = "Krizhevsky 2009",
+                    .moment = "when the image is taken",
+                    .features = "its pixels",
+                    .label = "which of ten things it shows"};
+  plan.task.accept = {
+      .metric = "macro_f1", .split = "test", .at_least = 0.6, .at_most = std::nullopt};
+  plan.resources = {.nodes = 2, .devices_per_node = 4, .device = "H200"};
+  plan.study = {.baseline = "tp=1 dp=1", .candidates = "tp=1,2,4 dp=1,2"};
+  plan.batch.last = LastBatch::pad;
+  plan.numerics.mode = NumericsMode::fast;
+  check_says(plan, {"Source: Krizhevsky 2009.",
+                    "Made at this moment: when the image is taken; from: its pixels; predicted is: "
+                    "which of ten things it shows.",
+                    "macro_f1 on the test part of at least 0.6", "2 nodes, 4 devices each: H200",
+                    "**Baseline.** tp=1 dp=1; compared with it: tp=1,2,4 dp=1,2.",
+                    "the last batch of an epoch has 72 samples, its other rows weigh nothing",
+                    "Fast mode: sums depend on the layout"});
+}
+
+TEST_CASE("a table's plan as prose says what was done about time, leaks and rare classes") {
+  Plan plan = eight_ranks();
+  plan.task.dataset = "bank";
+  plan.task.train = 30000;
+  plan.task.test = 6000;
+  plan.task.split_kind = "time";
+  plan.task.class_weights = "balanced";
+  plan.task.rare_share = 0.25;
+  check_says(plan,
+             {"30,000 training and 5,000 validation samples, and 6,000 for a final confirmation",
+              "the first are trained on, the next validated on",
+              "duration is left out, since it is known only after the call",
+              "weighted by n / (2 n_class), counted over all training rows; 25 % of an epoch's "
+              "samples are drawn from the rare class",
+              "ROC AUC and PR AUC from the global order of scores; the decision threshold is "
+              "chosen on the validation part"});
+  plan.task.allow_leak = true;
+  check_says(plan, {"DURATION IS A FEATURE although it is known only after the call"});
 }

@@ -70,3 +70,18 @@ TEST_CASE("metrics of two classes: areas, and the decision at the threshold", "[
   CHECK(metrics_text(evaluation, {"no", "yes"}, std::nullopt).find("difference of undefined") !=
         std::string::npos);
 }
+
+TEST_CASE("a byte's 256 classes are no table; the loss is told in bits", "[metrics]") {
+  // ln 2 a byte is one bit, by definition.
+  Evaluation evaluation{
+      .loss = 0.6931471805599453, .samples = 2, .confusion = ConfusionMatrix(256), .ranking = {}};
+  evaluation.confusion.add(65, 65);
+  evaluation.confusion.add(66, 65);
+  const auto json = metrics_json(evaluation, {}, std::nullopt);
+  CHECK(json.at("bits_per_token") == 1.0);
+  CHECK(json.at("accuracy") == 0.5);
+  CHECK_FALSE(json.contains("per_class"));
+  CHECK_FALSE(json.contains("confusion"));
+  CHECK(metrics_text(evaluation, {}, std::nullopt) ==
+        "  loss 0.6931 = 1.0000 bits a token, accuracy 0.5000\n");
+}

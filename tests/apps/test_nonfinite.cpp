@@ -61,7 +61,7 @@ std::string place_in(const std::string& error) {
 HostBatch first_batch(const Plan& plan) {
   Sampler sampler(small_data().split().train, plan.batch.global, plan.batch.last,
                   plan.numerics.seed);
-  const BatchReader reader(small_data().images(), Cifar10::Part::training, plan.numerics.seed);
+  const BatchReader reader(small_data().samples(), plan.numerics.seed, {});
   HostBatch batch;
   reader.read_into(sampler.indices_of(0), {0, plan.batch.global}, batch);
   return batch;
@@ -78,7 +78,7 @@ Extreme extreme_in(const HostBatch& batch, index_t row) {
   for (index_t j = 0; j < 3072; ++j) {
     float most = 0.0f, second = 0.0f;
     for (index_t r = 0; r < batch.num_rows(); ++r) {
-      const float x = std::abs(batch.x[static_cast<std::size_t>(r * 3072 + j)]);
+      const float x = std::abs(batch.features[static_cast<std::size_t>(r * 3072 + j)]);
       if (r == row) {
         most = x;
       } else {

@@ -29,18 +29,22 @@ const ResumeData& data() {
 using Pixels = std::vector<float>;
 const std::map<Pixels, index_t>& images_by_pixels() {
   static const std::map<Pixels, index_t> all = [] {
-    const Cifar10& images = *data().training().images;
-    const Normalization normalization;
+    const SampleSet& samples = *data().training().samples;
     std::map<Pixels, index_t> known;
-    for (index_t i = 0; i < images.num_samples(Cifar10::Part::training); ++i) {
+    for (index_t i = 0; i < samples.num_samples(); ++i) {
       Pixels x(Cifar10::image_bytes);
-      normalise_into(images.image(Cifar10::Part::training, i).pixels, normalization,
-                     ImageValues(x));
+      samples.read(i, std::nullopt, {.features = x.data()});
       known.emplace(std::move(x), i);
     }
     return known;
   }();
   return all;
+}
+
+index_t label_of(index_t sample) {
+  std::int32_t label = -1;
+  data().training().samples->read(sample, std::nullopt, {.labels = &label});
+  return label;
 }
 
 // Of one step, in the order of the replicas: the image in each row that counts.
@@ -57,7 +61,8 @@ class SeenSamples {
     for (index_t row = 0; row < batch.num_rows(); ++row) {
       const auto at = static_cast<std::size_t>(row);
       if (batch.weight[at] != 1.0f) continue;
-      if (has_pixels) rows.images.push_back(image_of(batch.x.data() + row * Cifar10::image_bytes));
+      if (has_pixels)
+        rows.images.push_back(image_of(batch.features.data() + row * Cifar10::image_bytes));
       if (has_loss) rows.labels.push_back(batch.labels[at]);
     }
     const std::lock_guard lock(mutex_);
@@ -80,8 +85,7 @@ class SeenSamples {
     }
     for (const auto& [place, replica] : replicas) {
       Samples labels;
-      for (const index_t image : replica.images)
-        labels.push_back(data().training().images->image(Cifar10::Part::training, image).label);
+      for (const index_t image : replica.images) labels.push_back(label_of(image));
       if (labels != replica.labels) throw std::runtime_error("the last stage has other samples");
       Samples& step = samples[std::get<0>(place)];
       step.insert(step.end(), replica.images.begin(), replica.images.end());

@@ -186,3 +186,38 @@ TEST_CASE("time to the target is the same evaluation's over a resume, and counts
   CHECK(resumed.at("all_parts").at("elapsed_s") > before + resumed.at("training_s").get<double>());
   CHECK(resumed.at("all_parts").at("elapsed_s") < before + resumed.at("total_s").get<double>());
 }
+
+TEST_CASE("replicas record their samples, and check --run compares them with the plan") {
+  const std::string folder_name = "records-samples";
+  const Layout dp2{4, "layout.tp=2 layout.dp=2"};
+  const Run it = run({.steps = 25}, folder_name, dp2);
+  const Json& replicas = it.summary.at("replicas");
+  REQUIRE(replicas.size() == 2);
+  for (const Json& replica : replicas) CHECK(replica.at("updates") == 25);
+  CHECK(replicas[0].at("samples_hash") != replicas[1].at("samples_hash"));
+
+  const std::string plan = write_plan({.steps = 25}, folder_name);
+  const auto check = [&](const std::string& more) {
+    return run_weft("check " + plan + " --set eval.every_epochs=1 --json --run " + it.folder + " " +
+                    more);
+  };
+  const ProcessResult same = check("");
+  INFO(same.text);
+  CHECK(same.exit_code == 0);
+  CHECK(same.json().at("agrees") == true);
+  // Another order of samples, or another number of updates: what the run did not do.
+  for (const char* other :
+       {"--set numerics.seed=99", "--set run.steps=24", "--set task.split.seed=8"}) {
+    const ProcessResult differs = check(other);
+    INFO(differs.text);
+    CHECK(differs.exit_code == 1);
+    CHECK(differs.text.find("DIFFERS") != std::string::npos);
+  }
+  // A replica that had other samples than its part, as a wrong loader would give it.
+  Json summary = it.summary;
+  std::swap(summary["replicas"][0]["samples_hash"], summary["replicas"][1]["samples_hash"]);
+  std::ofstream(it.folder + "/summary.json") << summary.dump();
+  const ProcessResult swapped = check("");
+  CHECK(swapped.exit_code == 1);
+  CHECK(swapped.text.find("replica 1: samples of steps 1 to 25") != std::string::npos);
+}

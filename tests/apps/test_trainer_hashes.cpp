@@ -61,16 +61,16 @@ TEST_CASE("another run has another hash", "[trainer][hashes]") {
 TEST_CASE("the set of samples decides, not the order of their list", "[trainer][hashes]") {
   const Plan plan = short_plan();
   const TrainingRun base = short_run(plan);
-  Split other = small_data().split();
+  TrainingData other = small_data().training();
   const LocalWorld world(1);
   const auto transport = world.make_transport(0);
-  std::swap(other.train[0], other.train[149]);
-  Trainer same(plan, small_data().images(), other, *transport);
+  std::swap(other.split.train[0], other.split.train[149]);
+  Trainer same(plan, other, *transport);
   for (int i = 0; i < 3; ++i) same.step();
   // The sampler makes an order of its own.
   CHECK(same.loss_hash() == base.loss_hash);
-  other.train[0] = small_data().split().validation[0];
-  Trainer different(plan, small_data().images(), other, *transport);
+  other.split.train[0] = small_data().split().validation[0];
+  Trainer different(plan, other, *transport);
   for (int i = 0; i < 3; ++i) different.step();
   CHECK(different.loss_hash() != base.loss_hash);
 }

@@ -214,12 +214,11 @@ TEST_CASE("one evaluation on every layout: both splits, replicas without a micro
     CHECK(base.evaluation.samples == samples);
     CHECK(base.evaluation.confusion.num_samples() == samples);
     std::vector<std::int64_t> labels(10);  // from the files
-    for (index_t i = 0; i < samples; ++i) {
-      const bool is_test = split == EvalSplit::test;
-      const auto part = is_test ? Cifar10::Part::test : Cifar10::Part::training;
-      const index_t index =
-          is_test ? i : small_data().split().validation[static_cast<std::size_t>(i)];
-      ++labels[static_cast<std::size_t>(small_data().images().image(part, index).label)];
+    const Split& parts = small_data().split();
+    for (const index_t i : split == EvalSplit::test ? parts.test : parts.validation) {
+      std::int32_t label = -1;
+      small_data().samples().read(i, std::nullopt, {.labels = &label});
+      ++labels[static_cast<std::size_t>(label)];
     }
     for (index_t c = 0; c < 10; ++c)
       CHECK(base.evaluation.confusion.support(c) == labels[static_cast<std::size_t>(c)]);

@@ -75,8 +75,7 @@ bool equal(const StepResult& a, const StepResult& b) {
 
 SmallData::SmallData() {
   make_synthetic_cifar10(folder_.path(), {.rows_per_file = 40, .seed = 3});
-  images_ = std::make_unique<Cifar10>(folder_.path());
-  split_ = make_split(images_->num_samples(Cifar10::Part::training), 150, 34, 7);
+  training_ = open_training_data({.train = 150, .validation = 34}, folder_.path());
 }
 
 const SmallData& small_data() {
@@ -126,7 +125,7 @@ void on_ranks(const Plan& plan, const SmallData& data, const std::function<void(
   const auto faults = validate(plan, plan.num_ranks());
   expect(faults.empty(), faults.empty() ? "" : faults[0].key + ": " + faults[0].message);
   const auto run = [&](Transport& transport) {
-    Trainer trainer(plan, data.images(), data.split(), transport);
+    Trainer trainer(plan, data.training(), transport);
     body(trainer);
   };
   if (plan.num_ranks() > 1) {

@@ -18,13 +18,13 @@ namespace weft::testing {
 class SmallData {
  public:
   SmallData();
-  const Cifar10& images() const { return *images_; }
-  const Split& split() const { return split_; }
+  const TrainingData& training() const { return training_; }
+  const SampleSet& samples() const { return *training_.samples; }
+  const Split& split() const { return training_.split; }
 
  private:
   weft::test::TemporaryFolder folder_;
-  std::unique_ptr<Cifar10> images_;
-  Split split_;
+  TrainingData training_;
 };
 
 // One of it for a program.

@@ -5,6 +5,7 @@
 #include <map>
 #include <thread>
 
+#include "io/cifar10_samples.hpp"
 #include "io/loader.hpp"
 #include "tests/io/small_cifar10.hpp"
 
@@ -47,7 +48,7 @@ LanePart part_of_batch(const HostBatch& batch, index_t lane) {
   const auto cut = [&](const auto& all, index_t width) {
     return std::vector(all.begin() + begin * width, all.begin() + (begin + rows) * width);
   };
-  const auto x = cut(batch.x, 3072);
+  const auto x = cut(batch.features, 3072);
   const auto labels = cut(batch.labels, 1);
   const auto indices = cut(batch.dataset_index, 1);
   const auto weight = cut(batch.weight, 1);
@@ -63,7 +64,7 @@ LanePart part_of_batch(const HostBatch& batch, index_t lane) {
 TEST_CASE("a lane's rows do not depend on dp", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   constexpr index_t num_steps = 7;  // 90 samples are 4 steps: over an epoch's padded end
   std::map<std::pair<index_t, index_t>, LanePart> expected;
   for (index_t dp : {1, 2, 3, 4}) {
@@ -89,7 +90,7 @@ TEST_CASE("a lane's rows do not depend on dp", "[loader]") {
 TEST_CASE("rows are the sampler's, in the order lane, microbatch, row", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   Sampler sampler = sampler_of(90);
   LoaderOptions options = options_of({1, 3});
   options.augment = false;
@@ -107,25 +108,25 @@ TEST_CASE("rows are the sampler's, in the order lane, microbatch, row", "[loader
       REQUIRE(batch.labels[at] == indices.sample[j] % 10);
       REQUIRE(batch.weight[at] == (j < indices.num_real ? 1.0f : 0.0f));
       const std::uint8_t pixel = small_pixel(indices.sample[j], 2000);
-      REQUIRE(batch.x[at * 3072 + 2000] == normalization.channel(1)[pixel]);
+      REQUIRE(batch.features[at * 3072 + 2000] == normalization.channel(1)[pixel]);
       ++at;
     }
     CHECK(at == batch.num_rows());
   }
 }
 
-TEST_CASE("without pixels the rest of a batch is the same", "[loader]") {
+TEST_CASE("without input the rest of a batch is the same", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   LoaderOptions options = options_of({1, 3});
   Loader with(data, sampler_of(90), options);
-  options.with_pixels = false;
+  options.with_input = false;
   Loader without(data, sampler_of(90), options);
   for (index_t step = 0; step < 5; ++step) {
     const HostBatch& a = with.next();
     const HostBatch& b = without.next();
-    CHECK(b.x.empty());
+    CHECK(b.features.empty());
     CHECK(a.labels == b.labels);
     CHECK(a.weight == b.weight);
     CHECK(a.dataset_index == b.dataset_index);
@@ -137,7 +138,7 @@ TEST_CASE("without pixels the rest of a batch is the same", "[loader]") {
 TEST_CASE("augmentation is keyed by epoch and dataset index", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   const Normalization normalization;
   Loader loader(data, sampler_of(90), options_of({0, lanes}));
   for (index_t step = 0; step < 6; ++step) {
@@ -145,9 +146,9 @@ TEST_CASE("augmentation is keyed by epoch and dataset index", "[loader]") {
     for (index_t row = 0; row < batch.num_rows(); ++row) {
       const index_t sample = batch.dataset_index[row];
       std::vector<float> x(3072);
-      augment_into(data.image(Cifar10::Part::training, sample).pixels,
+      augment_into(data.images().image(Cifar10::Part::training, sample).pixels,
                    crop_of(11, batch.epoch, sample), normalization, ImageValues(x));
-      REQUIRE(std::equal(x.begin(), x.end(), batch.x.begin() + row * 3072));
+      REQUIRE(std::equal(x.begin(), x.end(), batch.features.begin() + row * 3072));
     }
   }
 }
@@ -155,7 +156,7 @@ TEST_CASE("augmentation is keyed by epoch and dataset index", "[loader]") {
 TEST_CASE("a loader that starts later goes on as the first one", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   Loader whole(data, sampler_of(90), options_of({0, lanes}));
   for (int i = 0; i < 5; ++i) whole.next();
   LoaderOptions later = options_of({0, lanes});
@@ -165,7 +166,7 @@ TEST_CASE("a loader that starts later goes on as the first one", "[loader]") {
     const HostBatch& a = whole.next();
     const HostBatch& b = resumed.next();
     CHECK(a.step == b.step);
-    CHECK(a.x == b.x);
+    CHECK(a.features == b.features);
     CHECK(a.labels == b.labels);
   }
 }
@@ -173,7 +174,7 @@ TEST_CASE("a loader that starts later goes on as the first one", "[loader]") {
 TEST_CASE("a batch stays until the next one is asked for", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   const index_t depth = GENERATE(1, 2, 5);
   LoaderOptions options = options_of({0, lanes});
   options.depth = depth;
@@ -185,8 +186,8 @@ TEST_CASE("a batch stays until the next one is asked for", "[loader]") {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     REQUIRE(batch.step == step);
     REQUIRE(batch.dataset_index == before.dataset_index);
-    REQUIRE(batch.x == before.x);
-    REQUIRE(reinterpret_cast<std::uintptr_t>(batch.x.data()) % 64 == 0);
+    REQUIRE(batch.features == before.features);
+    REQUIRE(reinterpret_cast<std::uintptr_t>(batch.features.data()) % 64 == 0);
   }
 }
 
@@ -201,7 +202,7 @@ TEST_CASE("an error of the thread comes out of next, after what was ready", "[lo
   REQUIRE(bad >= 0);
   bytes[bad * 3073] = 99;
   write_all(folder / "data_batch_1.bin", bytes);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   Loader loader(data, sampler, options_of({0, lanes}));
   CHECK(loader.next().step == 0);
   CHECK(loader.next().step == 1);
@@ -216,7 +217,7 @@ TEST_CASE("an error of the thread comes out of next, after what was ready", "[lo
 TEST_CASE("beyond the last step is an error", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   LoaderOptions options = options_of({0, lanes});
   options.end_step = 3;
   Loader loader(data, sampler_of(90), options);
@@ -227,7 +228,7 @@ TEST_CASE("beyond the last step is an error", "[loader]") {
 TEST_CASE("lanes outside the global batch are refused", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   CHECK(says(error_of([&] { Loader(data, sampler_of(90), options_of({3, 5})); }), "lanes 3..4"));
   CHECK(error_of([&] { Loader(data, sampler_of(90), options_of({2, 2})); }).has_value());
 }
@@ -235,7 +236,7 @@ TEST_CASE("lanes outside the global batch are refused", "[loader]") {
 TEST_CASE("a loader may end at any moment", "[loader]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
-  const Cifar10 data(folder.path());
+  const Cifar10Samples data(folder.path());
   for (int round = 0; round < 60; ++round) {
     Loader loader(data, sampler_of(90), options_of({0, lanes}));
     std::this_thread::sleep_for(std::chrono::microseconds(37 * (round % 10)));

@@ -159,3 +159,70 @@ TEST_CASE("evaluation sees each sample once, in order", "[sampler]") {
   }
   CHECK(seen == every_third(n));
 }
+
+TEST_CASE("an epoch with a share of rare samples is as long, and draws each of them alike",
+          "[sampler]") {
+  // 100 samples, 7 of them rare; 30 of an epoch are to be rare: each four times, two five times.
+  std::vector<index_t> samples(100), rare;
+  std::iota(samples.begin(), samples.end(), index_t{0});
+  for (index_t i = 3; i < 100; i += 15) rare.push_back(i);
+  REQUIRE(rare.size() == 7);
+  Sampler sampler(samples, 10, LastBatch::drop, 5, {.rare = rare, .rare_share = 0.3});
+  CHECK(sampler.steps_per_epoch() == 10);
+  std::vector<std::vector<index_t>> orders;
+  std::map<index_t, int> over_epochs;
+  for (index_t epoch : {0, 1, 2}) {
+    const auto count = count_epoch(sampler, epoch);
+    int num_rare = 0, five_times = 0;
+    for (const auto& [sample, times] : count) {
+      if (std::binary_search(rare.begin(), rare.end(), sample)) {
+        num_rare += times;
+        five_times += times == 5 ? 1 : 0;
+        REQUIRE((times == 4 || times == 5));
+      } else {
+        REQUIRE(times == 1);  // 70 of the 93 others
+        ++over_epochs[sample];
+      }
+    }
+    CHECK(num_rare == 30);
+    CHECK(five_times == 2);
+    orders.push_back(sampler.order_of(epoch));
+    // They are mixed: no run of 10 in the order is of one kind alone.
+    for (std::size_t at = 0; at + 10 <= orders.back().size(); at += 10) {
+      const auto is_rare = [&](index_t i) {
+        return std::binary_search(rare.begin(), rare.end(), i);
+      };
+      const auto begin = orders.back().begin() + static_cast<std::ptrdiff_t>(at);
+      CHECK(std::count_if(begin, begin + 10, is_rare) < 10);
+    }
+  }
+  CHECK(orders[0] != orders[1]);
+  CHECK(over_epochs.size() > 85);  // other samples are left out in each epoch
+  Sampler again(samples, 10, LastBatch::drop, 5, {.rare = rare, .rare_share = 0.3});
+  CHECK(again.order_of(1) == orders[1]);
+}
+
+TEST_CASE("a share above what there is repeats the others, too", "[sampler]") {
+  // 90 of 100 are rare, but an epoch wants 40 of the 10 others.
+  std::vector<index_t> samples(100), rare(90);
+  std::iota(samples.begin(), samples.end(), index_t{0});
+  std::iota(rare.begin(), rare.end(), index_t{10});
+  Sampler sampler(samples, 10, LastBatch::drop, 5, {.rare = rare, .rare_share = 0.6});
+  const auto count = count_epoch(sampler, 0);
+  for (index_t other = 0; other < 10; ++other) CHECK(count.at(other) == 4);
+  int num_rare = 0;
+  for (index_t i = 10; i < 100; ++i) num_rare += count.contains(i) ? count.at(i) : 0;
+  CHECK(num_rare == 60);
+}
+
+TEST_CASE("a share of rare samples needs some of both kinds", "[sampler]") {
+  const auto samples = every_third(20);
+  const auto none =
+      error_of([&] { Sampler(samples, 10, LastBatch::drop, 5, {.rare = {}, .rare_share = 0.3}); });
+  CHECK(says(none, "0 samples of class 1 and 20 others"));
+  CHECK(none->code() == ExitCode::usage);
+  CHECK(says(error_of([&] {
+               Sampler(samples, 10, LastBatch::drop, 5, {.rare = samples, .rare_share = 0.3});
+             }),
+             "20 samples of class 1 and 0 others"));
+}

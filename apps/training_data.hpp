@@ -1,0 +1,24 @@
+// What a plan trains on and is judged by: its data set, opened, and which samples are which part.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "io/class_balance.hpp"
+#include "io/sample_set.hpp"
+#include "io/split.hpp"
+#include "parallel/plan/plan.hpp"
+
+namespace weft {
+
+struct TrainingData {
+  std::shared_ptr<const SampleSet> samples;
+  Split split;
+  ClassBalance balance = {};
+};
+
+// Throws Error(data) where the folder does not hold what the plan names, Error(usage) where it
+// holds too little for the plan's split.
+TrainingData open_training_data(const TaskPlan& task, const std::string& folder);
+
+}  // namespace weft
