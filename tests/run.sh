@@ -8,6 +8,7 @@
 #   WEFT_WERROR=1               warnings are errors
 #   WEFT_SLURM=1                installs Slurm (Debian, root) for the test of the job scripts on it, else skipped
 #   WEFT_TEST_CIFAR10=DIR       the real CIFAR-10 (official binary files): its tests run, else skip
+#   WEFT_TEST_BANK=DIR, WEFT_TEST_AG_NEWS=DIR, WEFT_TEST_TEXT=DIR   the same for the real tables and texts
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${WEFT_JOBS:-$(nproc)}

@@ -119,7 +119,7 @@ TEST_CASE("every folder has a short README") {
   for (const char* path :
        {"core", "core/kernels", "parallel", "parallel/comm", "parallel/mesh", "parallel/tensor",
         "parallel/data", "parallel/pipeline", "parallel/plan", "layers", "io", "io/checkpoint",
-        "apps", "tests", "tests/oracle", "tests/architecture", "perf"}) {
+        "io/tables", "io/text", "apps", "tests", "tests/oracle", "tests/architecture", "perf"}) {
     if (!has_files(root / path)) continue;
     const fs::path readme = root / path / "README.md";
     const std::string content = content_of(readme);

@@ -17,7 +17,8 @@ struct FuzzedReader {
 
 const std::vector<FuzzedReader>& fuzzed_readers();
 
-// In text_readers.cpp, index_readers.cpp, record_reader.cpp and safetensors_reader.cpp.
+// In text_readers.cpp, index_readers.cpp, record_reader.cpp, safetensors_reader.cpp,
+// csv_reader.cpp.
 FuzzedReader manifest_reader();
 FuzzedReader plan_reader();
 FuzzedReader step_lines_reader();
@@ -25,5 +26,6 @@ FuzzedReader index_check_reader();
 FuzzedReader index_file_reader();
 FuzzedReader shard_record_reader();
 FuzzedReader safetensors_header_reader();
+FuzzedReader csv_reader();
 
 }  // namespace weft::test

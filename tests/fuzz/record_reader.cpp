@@ -47,8 +47,8 @@ FuzzedReader shard_record_reader() {
 
 const std::vector<FuzzedReader>& fuzzed_readers() {
   static const std::vector<FuzzedReader> all = {
-      manifest_reader(),   plan_reader(),         step_lines_reader(),        index_check_reader(),
-      index_file_reader(), shard_record_reader(), safetensors_header_reader()};
+      manifest_reader(),   plan_reader(),         step_lines_reader(),         index_check_reader(),
+      index_file_reader(), shard_record_reader(), safetensors_header_reader(), csv_reader()};
   return all;
 }
 

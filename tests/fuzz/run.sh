@@ -13,7 +13,7 @@ seconds=${1:?usage: tests/fuzz/run.sh SECONDS [READER...]}
 shift
 readers=("$@")
 [ ${#readers[@]} -gt 0 ] || readers=(manifest plan step_lines shard_record index_check index_file
-  safetensors_header)
+  safetensors_header csv)
 
 compiler=
 for version in 19 18 17 16; do
