@@ -1,6 +1,6 @@
 // Multi-head self-attention between its two linears: heads are cut over tp, and each rank computes
-// its own heads of all rows, so nothing crosses the axis here. softmax(q k^T / sqrt(d)) v; no mask,
-// no dropout of probabilities.
+// its own heads of all rows, so nothing crosses the axis here. softmax(q k^T / sqrt(d)) v over the
+// keys that a token sees; no dropout of probabilities.
 #pragma once
 
 #include "core/kernels/attention.hpp"
@@ -8,10 +8,15 @@
 
 namespace weft {
 
+// Which tokens of its sample a token sees: all; itself and earlier ones; those that pass.lengths
+// says are not padding (and where it is padding itself, none: it gets 0).
+enum class Sees { all, earlier, real };
+
 class Attention final : public Layer {
  public:
   // `heads` is a multiple of tp's pieces: a piece is whole heads. `tp` must outlive the layer.
-  Attention(TensorParallel& tp, index_t tokens, index_t heads, index_t head_dim);
+  Attention(TensorParallel& tp, index_t tokens, index_t heads, index_t head_dim,
+            Sees sees = Sees::all);
 
   // x: [t, 3 heads x head_dim] in pieces, head by head q, k and v (core/kernels/attention.hpp).
   // y: [t, heads x head_dim] in pieces.
@@ -23,13 +28,14 @@ class Attention final : public Layer {
   std::vector<kernels::GemmCall> products(index_t num_rows) const override;
 
  private:
-  // What a piece computes of `num_rows` rows.
-  kernels::AttentionShape piece_shape(index_t num_rows) const;
+  // What a piece computes of `num_rows` rows. `lengths`: of the samples, used where Sees::real.
+  kernels::AttentionShape piece_shape(index_t num_rows, const std::int32_t* lengths) const;
 
   TensorParallel& tp_;
   index_t tokens_;
   index_t heads_;
   index_t head_dim_;
+  Sees sees_;
 };
 
 }  // namespace weft

@@ -22,17 +22,20 @@ ColumnLinear::ColumnLinear(std::string name, ParameterSet& parameters, TensorPar
           ShardSpec::cut({out_features, in_features}, 0, padded_out, tp.num_pieces(), tp.owned()),
           {.uniform_bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in_features)))},
           GradientRows::all)),
-      bias_(
-          parameters.add(name_ + ".bias",
-                         ShardSpec::cut({out_features}, 0, padded_out, tp.num_pieces(), tp.owned()),
-                         {}, GradientRows::all)) {}
+      bias_(epilogue == Epilogue::none
+                ? nullptr
+                : &parameters.add(
+                      name_ + ".bias",
+                      ShardSpec::cut({out_features}, 0, padded_out, tp.num_pieces(), tp.owned()),
+                      {}, GradientRows::all)) {}
 
 void ColumnLinear::set_turns(const std::vector<std::string>& names, index_t features) {
-  weight_.turns.rows = bias_.turns.rows = features;
-  for (const std::string& name : names) {
-    weight_.turns.names.push_back(name + ".weight");
-    bias_.turns.names.push_back(name + ".bias");
-  }
+  const auto set = [&](Parameter& parameter, const char* suffix) {
+    parameter.turns.rows = features;
+    for (const std::string& name : names) parameter.turns.names.push_back(name + suffix);
+  };
+  set(weight_, ".weight");
+  if (bias_) set(*bias_, ".bias");
 }
 
 Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& saved, const Pass&) {
@@ -46,14 +49,14 @@ Activation ColumnLinear::forward(Context& context, const Activation& x, Saved& s
     calls.push_back(weights.product(s, x_tk.data(), y.piece(s)));
   kernels::gemm_batch(context, calls);
   saved.kept = {x};
-  if (epilogue_ == Epilogue::gelu) saved.kept.push_back(y.like(context));  // its slope
+  if (epilogue_ == Epilogue::bias_gelu) saved.kept.push_back(y.like(context));  // its slope
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
     const index_t n = y.spec.piece(s).size();
-    if (epilogue_ == Epilogue::gelu) {
-      kernels::add_bias_gelu(context, y.piece(s), bias_.value_of(s), y.piece(s),
+    if (epilogue_ == Epilogue::bias_gelu) {
+      kernels::add_bias_gelu(context, y.piece(s), bias_->value_of(s), y.piece(s),
                              saved.kept[1].piece(s), t, n);
-    } else {
-      kernels::add_bias(context, y.piece(s), bias_.value_of(s), y.piece(s), t, n);
+    } else if (bias_) {
+      kernels::add_bias(context, y.piece(s), bias_->value_of(s), y.piece(s), t, n);
     }
   }
   return y;
@@ -63,7 +66,7 @@ Activation ColumnLinear::backward_input(Context& context, const Activation& dy_o
                                         const Pass&) {
   const Activation x = saved.kept[0];
   Activation dy = dy_out;  // of the linear part's output
-  if (epilogue_ == Epilogue::gelu) {
+  if (epilogue_ == Epilogue::bias_gelu) {
     dy = saved.kept[1];  // in the slope's memory, which nobody needs any more
     for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
       kernels::multiply(context, dy_out.piece(s), dy.piece(s), dy.piece(s),
@@ -93,10 +96,11 @@ void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& p
     return weight_product(x.num_rows(), dy.spec.piece(s).size(), in_features_, dy.piece(s),
                           x.data.data(), weight_.gradient_of(s), accumulate);
   });
+  if (!bias_) return;
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
     kernels::sum_rows(context, dy.piece(s), x.num_rows(), dy.spec.piece(s).size(),
-                      bias_.gradient_of(s), accumulate);
-    ready(bias_, s);
+                      bias_->gradient_of(s), accumulate);
+    ready(*bias_, s);
   }
 }
 

@@ -1,6 +1,6 @@
 // Column-parallel linear: output features cut over tp. y_piece = x w_piece^T + b_piece, for each
 // owned piece, on all rows; x has whole features, and with sequence parallel the rank's own rows.
-// Optionally y = gelu(that), in the pass over memory that adds the bias.
+// Optionally y = gelu(that), in the pass over memory that adds the bias; or there is no bias.
 #pragma once
 
 #include <string>
@@ -11,14 +11,15 @@
 
 namespace weft {
 
-enum class Epilogue { none, gelu };
+// What follows the product.
+enum class Epilogue { bias, bias_gelu, none };
 
 class ColumnLinear final : public Layer {
  public:
   // Output features are padded to `padded_out` (>= out_features); pads are 0 and stay 0. `tp` must
   // outlive the layer.
   ColumnLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features,
-               index_t out_features, index_t padded_out, Epilogue epilogue = Epilogue::none);
+               index_t out_features, index_t padded_out, Epilogue epilogue = Epilogue::bias);
 
   // To the outside it is several linears, `names`, whose output features lie in it in turns of
   // `features` (core/logical_tensor.hpp). A piece is whole rounds.
@@ -39,7 +40,7 @@ class ColumnLinear final : public Layer {
   index_t padded_out_;
   Epilogue epilogue_;
   Parameter& weight_;  // [out, in], cut along out
-  Parameter& bias_;    // [out], cut
+  Parameter* bias_;    // [out], cut; null: Epilogue::none
 };
 
 }  // namespace weft

@@ -166,8 +166,10 @@ LossSums sum_rows(Context& context, const Tensor& merged_rows, const Tensor& lab
   for (std::size_t row = 0; row < t; ++row) {
     if (weight[row] == 0.0f) continue;
     const PieceRecord& r = host[row];
-    sums.loss += math::log(static_cast<double>(r.sum)) +
-                 (static_cast<double>(r.max) - static_cast<double>(r.target));
+    const double row_weight = static_cast<double>(weight[row]);
+    sums.loss += row_weight * (math::log(static_cast<double>(r.sum)) +
+                               (static_cast<double>(r.max) - static_cast<double>(r.target)));
+    sums.weight += row_weight;
     const auto predicted = static_cast<std::int32_t>(r.best);
     sums.correct += predicted == label[row] ? 1 : 0;
     ++sums.rows;

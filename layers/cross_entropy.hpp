@@ -14,8 +14,10 @@ namespace weft {
 
 // What one microbatch adds to the numbers of a step, summed over rows in order.
 struct LossSums {
-  // Sum over real rows of -ln p(target); not yet divided.
+  // Sum over real rows of weight x -ln p(target); not yet divided.
   double loss = 0.0;
+  // Sum of the real rows' weights: where all are 1, their number.
+  double weight = 0.0;
   // Real rows whose largest logit is the target's; ties to the lower class.
   std::int64_t correct = 0;
   // Real rows.
@@ -23,6 +25,7 @@ struct LossSums {
 
   LossSums& operator+=(const LossSums& other) {
     loss += other.loss;
+    weight += other.weight;
     correct += other.correct;
     rows += other.rows;
     return *this;
@@ -45,8 +48,9 @@ class CrossEntropy {
       : name_(std::move(name)), tp_(tp), num_classes_(num_classes) {}
 
   // Collective over tp. logits: [t, padded classes] in pieces. `labels` [t] i32 and `weights` [t]
-  // f32 (1 real, 0 padding) in device memory. Where `dlogits` is given, it gets (softmax - one hot)
-  // * weight * scale, `scale` being 1 / (real samples of the global batch). Where `predictions` is
+  // f32 (0 padding; else positive and finite: 1, or a class' weight) in device memory. Where
+  // `dlogits` is given, it gets (softmax - one hot) * weight * scale, `scale` being 1 / (the sum of
+  // weights of the global batch). Where `predictions` is
   // given, the real rows' are added to its end, in order.
   LossSums forward(Context& context, const Activation& logits, const Tensor& labels,
                    const Tensor& weights, float scale, Activation* dlogits,

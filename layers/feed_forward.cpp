@@ -16,8 +16,8 @@ std::unique_ptr<Layer> make_feed_forward(const FeedForwardSpec& spec, ParameterS
   const index_t h = spec.hidden, wide = spec.width;
   std::vector<std::unique_ptr<Layer>> chain;
   chain.push_back(std::make_unique<LayerNorm>(name + spec.norm, parameters, h));
-  chain.push_back(
-      std::make_unique<ColumnLinear>(name + "up", parameters, tp, h, wide, wide, Epilogue::gelu));
+  chain.push_back(std::make_unique<ColumnLinear>(name + "up", parameters, tp, h, wide, wide,
+                                                 Epilogue::bias_gelu));
   chain.push_back(std::make_unique<RowLinear>(name + "down", parameters, tp, wide, h, true));
   chain.push_back(std::move(dropout));
   return std::make_unique<Residual>(std::move(chain));

@@ -6,6 +6,7 @@
 // features, c classes; `piece` marks a dense block per owned logical shard (core/shard_spec.hpp).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct Pass {
   index_t num_samples = 0;    // of the microbatch
   bool training = true;       // false: no dropout
   bool first_of_lane = true;  // the lane's first microbatch: gradients begin, else they go on
+  // [num_samples] in device memory: tokens of each sample that are not padding, for the layers that
+  // mask; StageModel takes them from the microbatch. Null in models without such layers.
+  const std::int32_t* lengths = nullptr;
 };
 
 // A [t, features] tensor: the rows this rank holds with whole features, or all rows with features
@@ -33,7 +37,7 @@ struct Pass {
 struct Activation {
   ShardSpec spec;  // of the whole [t, features]
   Rows rows;
-  Tensor data;  // [rows.mine, features], or the owned pieces
+  Tensor data;  // f32 [rows.mine, features], or the owned pieces; i32 where rows are token ids
 
   index_t num_rows() const { return rows.total; }
   index_t num_features() const { return spec.global()[1]; }

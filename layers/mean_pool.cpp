@@ -1,24 +1,29 @@
 #include "layers/mean_pool.hpp"
 
+#include <cassert>
+
 #include "core/kernels/tokens.hpp"
 
 namespace weft {
 
-Activation MeanPool::forward(Context& context, const Activation& x, Saved& saved, const Pass&) {
+Activation MeanPool::forward(Context& context, const Activation& x, Saved& saved,
+                             const Pass& pass) {
+  assert(pass.lengths || !masked_);
   const index_t num_samples = x.num_rows() / tokens_;
   const Tensor x_th =
       tp_.gather_rows(context, name_ + ".forward.gather", x.data, x.rows, num_features_);
   Activation y = Activation::whole(context, Rows::all(num_samples), num_features_);
-  kernels::mean_tokens(context, x_th.data(), num_samples, tokens_, num_features_, y.data.data());
+  kernels::mean_tokens(context, x_th.data(), num_samples, tokens_, num_features_,
+                       masked_ ? pass.lengths : nullptr, y.data.data());
   saved.kept = {{x.spec, x.rows, {}}};  // backward needs to know the rows alone
   return y;
 }
 
 Activation MeanPool::backward_input(Context& context, const Activation& dy, Saved& saved,
-                                    const Pass&) {
+                                    const Pass& pass) {
   Activation dx = Activation::whole(context, saved.kept[0].rows, num_features_);
   kernels::mean_tokens_backward(context, dy.data.data(), dx.rows.mine, tokens_, num_features_,
-                                dx.data.data());
+                                masked_ ? pass.lengths : nullptr, dx.data.data());
   saved.kept.clear();
   return dx;
 }

@@ -1,4 +1,5 @@
 // The mean over a sample's tokens: [samples x tokens, h] -> [samples, h], on every tp rank alike.
+// Masked, over those that pass.lengths says are not padding.
 #pragma once
 
 #include <string>
@@ -10,8 +11,13 @@ namespace weft {
 class MeanPool final : public Layer {
  public:
   // `tp` must outlive the layer.
-  MeanPool(std::string name, TensorParallel& tp, index_t tokens, index_t num_features)
-      : name_(std::move(name)), tp_(tp), tokens_(tokens), num_features_(num_features) {}
+  MeanPool(std::string name, TensorParallel& tp, index_t tokens, index_t num_features,
+           bool masked = false)
+      : name_(std::move(name)),
+        tp_(tp),
+        tokens_(tokens),
+        num_features_(num_features),
+        masked_(masked) {}
 
   // y: all samples on each rank, also with sequence parallel: there are few.
   Activation forward(Context& context, const Activation& x, Saved& saved,
@@ -26,6 +32,7 @@ class MeanPool final : public Layer {
   TensorParallel& tp_;
   index_t tokens_;
   index_t num_features_;
+  bool masked_;
 };
 
 }  // namespace weft

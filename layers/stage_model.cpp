@@ -4,6 +4,15 @@
 
 namespace weft {
 
+namespace {
+
+Pass with_lengths(Pass pass, const Tensor& lengths) {
+  if (lengths) pass.lengths = lengths.data<std::int32_t>();
+  return pass;
+}
+
+}  // namespace
+
 Shape StageModel::boundary_shape(index_t num_samples) const {
   const Rows rows = tp_.owned_rows(num_samples * boundary_.tokens_per_sample);
   return {rows.mine.size(), boundary_.hidden};
@@ -15,7 +24,9 @@ Activation StageModel::boundary_activation(Tensor data, index_t num_samples) con
 }
 
 StageModel::Output StageModel::forward(Context& context, const Microbatch& batch, Tensor input,
-                                       State* state, const Pass& pass) {
+                                       State* state, const Pass& given) {
+  const Pass pass = with_lengths(given, batch.lengths);
+  if (state) state->lengths = batch.lengths;
   std::vector<Saved> dropped(state ? 0 : layers_.size());
   if (state) state->saved.resize(layers_.size());
   std::vector<Saved>& saved = state ? state->saved : dropped;
@@ -44,7 +55,8 @@ StageModel::Output StageModel::forward(Context& context, const Microbatch& batch
 }
 
 Tensor StageModel::backward(Context& context, State& state, Tensor output_gradient,
-                            const Pass& pass, const GradientReady& ready) {
+                            const Pass& given, const GradientReady& ready) {
+  const Pass pass = with_lengths(given, state.lengths);
   Activation dy = loss_ ? std::move(state.gradient)
                         : boundary_activation(std::move(output_gradient), pass.num_samples);
   for (std::size_t i = layers_.size(); i-- > 0;) {

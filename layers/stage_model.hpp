@@ -37,12 +37,17 @@ class LayerWatch {
                                     const Activation& dx) = 0;
 };
 
-// A microbatch in device memory. A stage that is neither first nor last needs none of it.
+// A microbatch in device memory. A label row is a sample, or, where a model has a loss for each
+// token, a token of a sample, sample by sample.
 struct Microbatch {
-  Tensor x;            // [samples, features] f32, whole: the first stage's
-  Tensor labels;       // [samples] i32: the last stage's, as are those below
-  Tensor weights;      // [samples] f32: 1 real, 0 padding
-  float scale = 0.0f;  // 1 / (real samples of the global batch), what dlogits are multiplied with
+  // The first stage's: [samples, features] f32, whole, or token ids [samples, tokens] i32.
+  Tensor x;
+  // Every stage's: [samples] i32, tokens that are not padding, at least 1 of a real sample. Empty
+  // for models without masks.
+  Tensor lengths = {};
+  Tensor labels;       // [label rows] i32: the last stage's, as are those below
+  Tensor weights;      // [label rows] f32: 0 padding, else real: 1, or its class' weight
+  float scale = 0.0f;  // 1 / (the global batch's sum of weights): what dlogits are multiplied with
 };
 
 class StageModel {
@@ -71,16 +76,17 @@ class StageModel {
   struct State {
     std::vector<Saved> saved;
     Activation gradient;  // of the logits; the last stage's
+    Tensor lengths;       // the microbatch's
   };
 
   struct Output {
     Tensor boundary;                      // for the next stage; the last has none
     LossSums sums;                        // the last stage's, as those below
-    std::vector<Prediction> predictions;  // of the real samples, where `state` is null
+    std::vector<Prediction> predictions;  // of the real label rows, where `state` is null
   };
 
-  // Collective over tp. `input`: the previous stage's output; the first stage takes batch.x. Where
-  // `state` is null nothing is kept: evaluation.
+  // `pass.lengths` is set here. Collective over tp. `input`: the previous stage's output; the first
+  // stage takes batch.x. Where `state` is null nothing is kept: evaluation.
   Output forward(Context& context, const Microbatch& batch, Tensor input, State* state,
                  const Pass& pass);
 

@@ -23,6 +23,11 @@ KOKKOS_INLINE_FUNCTION void take_patch(const float* pixels, const PatchShape& sh
   }
 }
 
+// What a sum over a sample's tokens is multiplied with; of none there is no mean.
+KOKKOS_INLINE_FUNCTION float inverse_length(index_t length) {
+  return length > 0 ? 1.0f / static_cast<float>(length) : 0.0f;
+}
+
 }  // namespace
 
 void take_patches(Context& context, const float* pixels, const PatchShape& shape,
@@ -45,27 +50,30 @@ void add_positions(Context& context, const float* x, const float* position, Rang
 }
 
 void mean_tokens(Context& context, const float* x, index_t num_samples, index_t tokens, index_t n,
-                 float* y) {
+                 const std::int32_t* lengths, float* y) {
   const index_t groups = (n + column_group - 1) / column_group;
-  const float inverse = 1.0f / static_cast<float>(tokens);
   context.device.parallel_for(
       "weft/mean_tokens", num_samples * groups, KOKKOS_LAMBDA(index_t i) {
         const index_t sample = i / groups;
         const index_t first = i % groups * column_group;
         const index_t width = n - first < column_group ? n - first : column_group;
+        const index_t length = lengths ? lengths[sample] : tokens;
+        const float inverse = inverse_length(length);
         float sums[column_group];
-        sum_column_group(x + sample * tokens * n + first, n, {0, tokens}, width, sums, false);
+        sum_column_group(x + sample * tokens * n + first, n, {0, length}, width, sums, false);
         for (index_t j = 0; j < width; ++j) y[sample * n + first + j] = sums[j] * inverse;
       });
 }
 
 void mean_tokens_backward(Context& context, const float* dy, Range rows, index_t tokens, index_t n,
-                          float* dx) {
-  const float inverse = 1.0f / static_cast<float>(tokens);
+                          const std::int32_t* lengths, float* dx) {
   context.device.parallel_for(
       "weft/mean_tokens_backward", rows.size(), KOKKOS_LAMBDA(index_t r) {
-        const float* from = dy + (rows.begin + r) / tokens * n;
-        for (index_t j = 0; j < n; ++j) dx[r * n + j] = from[j] * inverse;
+        const index_t sample = (rows.begin + r) / tokens, token = (rows.begin + r) % tokens;
+        const index_t length = lengths ? lengths[sample] : tokens;
+        const float inverse = inverse_length(length);
+        const float* from = dy + sample * n;
+        for (index_t j = 0; j < n; ++j) dx[r * n + j] = token < length ? from[j] * inverse : 0.0f;
       });
 }
 

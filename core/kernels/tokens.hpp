@@ -2,6 +2,8 @@
 // tokens + token; a rank may hold a range of them, which begins anywhere inside a sample.
 #pragma once
 
+#include <cstdint>
+
 #include "core/context.hpp"
 
 namespace weft::kernels {
@@ -29,11 +31,13 @@ void add_positions(Context& context, const float* x, const float* position, Rang
                    index_t tokens, index_t n, float* y);
 
 // y[sample, :] = the sum over its tokens, in sequence, times 1 / tokens. x: [num_samples * tokens,
-// n]; y: [num_samples, n].
+// n]; y: [num_samples, n]. Where `lengths` ([num_samples] in device memory) is given, only each
+// sample's first `length` tokens count, and the others are not read; a sample of none gives 0.
 void mean_tokens(Context& context, const float* x, index_t num_samples, index_t tokens, index_t n,
-                 float* y);
-// dx[row, :] = dy[sample of row, :] / tokens for the rows `rows`, which dx holds alone.
+                 const std::int32_t* lengths, float* y);
+// dx[row, :] = dy[sample of row, :] / tokens for the rows `rows`, which dx holds alone; with
+// `lengths`, dy / length, and +0 for tokens behind it.
 void mean_tokens_backward(Context& context, const float* dy, Range rows, index_t tokens, index_t n,
-                          float* dx);
+                          const std::int32_t* lengths, float* dx);
 
 }  // namespace weft::kernels

@@ -92,6 +92,15 @@ Tensor TensorParallel::gather_rows(Context& context, std::string_view name, cons
   return all;
 }
 
+Tensor TensorParallel::select_rows(Context& context, std::string_view name, const Rows& rows,
+                                   Tensor mine) {
+  reduce_tree::Stack<Tensor> one(axis_.size());
+  one.push_merged({axis_.rank(), axis_.rank() + 1}, std::move(mine));
+  if (!rows.is_cut) return reduce_nodes(context, axis_, name, order_, axis_.size(), one);
+  return reduce_scatter_nodes(context, axis_, name, order_, axis_.size(), one,
+                              row_cuts(rows.total));
+}
+
 Tensor TensorParallel::gather_pieces(Context& context, std::string_view name, const Tensor& records,
                                      index_t num_rows, index_t record_length) {
   if (axis_.size() == 1) return records;

@@ -8,6 +8,7 @@
 //   gather  (all rows)     reduce to own rows     the same two with sequence parallel: what is
 //   reduce to own rows     gather  (all rows)     between crossings works on own rows alone
 //   split   (own part)     gather                 features of a replicated input
+//   select  (owner's rows) gather (all rows)      rows of a table that is cut by rows
 //
 // A sum is over pieces, not over ranks: each piece is a leaf of the tree (EXACT 3.1), so the bits
 // do not depend on how many ranks there are. A group of one does the same, without messages.
@@ -47,8 +48,8 @@ class TensorParallel {
   // What this rank holds of `num_rows` rows between two crossings.
   Rows owned_rows(index_t num_rows) const;
 
-  // Local. Moves what is under way on any axis, neighbours' tensors and buckets of gradients, as far
-  // as it goes without waiting: between layers, so that transfers hide behind computation.
+  // Local. Moves what is under way on any axis, neighbours' tensors and buckets of gradients, as
+  // far as it goes without waiting: between layers, so that transfers hide behind computation.
   void poll() const { axis_.progress()->step_all(); }
 
   // Writes leaf `piece` to device memory of the agreed shape: one library call, beta = 0.
@@ -64,6 +65,11 @@ class TensorParallel {
   // rank gets all rows. Returns x itself where it has them.
   Tensor gather_rows(Context& context, std::string_view name, const Tensor& x, const Rows& rows,
                      index_t n);
+
+  // Collective over tp. `mine` [rows.total, n]: of each row one rank at most has the values, all
+  // others +0; used up. This rank gets `rows` of them all. Sums with zeros round nothing, so a rank
+  // is one leaf here, whatever its pieces; -0 becomes +0, but not in a group of one (EXACT 3.9).
+  Tensor select_rows(Context& context, std::string_view name, const Rows& rows, Tensor mine);
 
   // Collective over tp. `records` [rows, owned pieces, record_length] f32, this rank's part of
   // [rows, num_pieces, record_length], which every rank gets.

@@ -5,86 +5,14 @@
 #include <cmath>
 #include <iostream>
 
-#include "core/kernels/attention.hpp"
 #include "core/kernels/math.hpp"
+#include "tests/core/attention_run.hpp"
 #include "tests/core/kernel_sweep.hpp"
 #include "tests/core/sixteen_sum.hpp"
-#include "tests/oracle/attention.hpp"
 
 using namespace weft;
 using namespace weft::testing;
 using kernels::AttentionShape;
-
-namespace {
-
-std::size_t size_of(index_t n) { return static_cast<std::size_t>(n); }
-
-struct Outcome {
-  Floats out, row_softmax, dqkv;
-};
-
-// Forward and backward; what is to be written is NaN before.
-Outcome run(Context& context, const AttentionShape& shape, const float* qkv, const float* dout) {
-  Outcome o{Floats(size_of(shape.num_rows() * shape.width()), NAN),
-            Floats(size_of(shape.num_units() * shape.tokens * 2), NAN),
-            Floats(size_of(shape.num_rows() * 3 * shape.width()), NAN)};
-  kernels::attention(context, shape, qkv, o.out.data(), o.row_softmax.data());
-  kernels::attention_backward(context, shape, qkv, o.out.data(), o.row_softmax.data(), dout,
-                              o.dqkv.data());
-  return o;
-}
-
-std::string difference(const Outcome& got, const Outcome& expected) {
-  return bit_difference(got.out, expected.out) +
-         bit_difference(got.row_softmax, expected.row_softmax) +
-         bit_difference(got.dqkv, expected.dqkv);
-}
-
-struct Data {
-  Floats qkv, dout;
-  Data(const AttentionShape& shape, std::uint64_t seed, bool hostile = false)
-      : qkv(make(shape.num_rows() * 3 * shape.width(), seed, hostile)),
-        dout(make(shape.num_rows() * shape.width(), seed + 1, hostile)) {}
-
- private:
-  static Floats make(index_t n, std::uint64_t seed, bool hostile) {
-    return hostile ? hostile_floats(size_of(n), seed) : random_floats(size_of(n), seed, -2, 2);
-  }
-};
-
-oracle::Matrix matrix_of(const Floats& values, index_t rows) {
-  return {size_of(rows), values.size() / size_of(rows), {values.begin(), values.end()}};
-}
-
-// The largest deviation relative to the largest element.
-double deviation(const Floats& got, const oracle::Matrix& expected) {
-  double largest = 0.0, worst = 0.0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    largest = std::max(largest, std::abs(expected[i]));
-    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - expected[i]));
-    if (!std::isfinite(got[i])) return INFINITY;
-  }
-  return largest == 0.0 ? worst : worst / largest;
-}
-
-// Columns [first, first + width) of rows of `row_length`.
-Floats columns_of(const Floats& x, index_t row_length, index_t first, index_t width) {
-  Floats out;
-  for (index_t i = 0; i < static_cast<index_t>(x.size()); ++i) {
-    const index_t column = i % row_length - first;
-    if (column >= 0 && column < width) out.push_back(x[size_of(i)]);
-  }
-  return out;
-}
-
-// A head's q for each token, its k and its v, as one block: one sample of one head, d = 1.
-Floats one_head(const Floats& q, const Floats& k, const Floats& v) {
-  Floats qkv;
-  for (std::size_t t = 0; t < q.size(); ++t) qkv.insert(qkv.end(), {q[t], k[t], v[t]});
-  return qkv;
-}
-
-}  // namespace
 
 TEST_CASE("attention agrees with the oracle", "[attention]") {
   Context context(1, {});
@@ -93,8 +21,9 @@ TEST_CASE("attention agrees with the oracle", "[attention]") {
     for (const index_t head_dim : {1, 8, 24}) {
       for (const index_t heads : {1, 3}) {
         const AttentionShape shape{2, tokens, heads, head_dim};
-        const Data data(shape, size_of(100 * tokens + head_dim));
-        const Outcome got = run(context, shape, data.qkv.data(), data.dout.data());
+        const AttentionData data(shape, size_of(100 * tokens + head_dim));
+        const AttentionOutcome got =
+            run_attention(context, shape, data.qkv.data(), data.dout.data());
         const auto n = size_of(tokens), h = size_of(heads);
         const oracle::Matrix qkv = matrix_of(data.qkv, shape.num_rows());
         const oracle::Matrix dout = matrix_of(data.dout, shape.num_rows());
@@ -118,13 +47,14 @@ TEST_CASE("attention agrees with the oracle", "[attention]") {
 TEST_CASE("whole range = one by one: samples of attention", "[attention][kernels]") {
   const AttentionShape all{sweep_items, 5, 2, 3};
   for (const bool hostile : {false, true}) {
-    const Data data(all, 7, hostile);
+    const AttentionData data(all, 7, hostile);
     const index_t qkv_size = all.tokens * 3 * all.width(), out_size = all.tokens * all.width();
     check_sweep("attention", size_of(out_size + all.heads * all.tokens * 2 + qkv_size),
                 [&](Context& context, index_t begin, index_t n) {
                   const AttentionShape shape{n, all.tokens, all.heads, all.head_dim};
-                  const Outcome o = run(context, shape, data.qkv.data() + begin * qkv_size,
-                                        data.dout.data() + begin * out_size);
+                  const AttentionOutcome o =
+                      run_attention(context, shape, data.qkv.data() + begin * qkv_size,
+                                    data.dout.data() + begin * out_size);
                   Floats by_sample;
                   for (index_t sample = 0; sample < n; ++sample) {
                     for (const Floats* part : {&o.out, &o.row_softmax, &o.dqkv}) {
@@ -141,12 +71,14 @@ TEST_CASE("whole range = one by one: samples of attention", "[attention][kernels
 TEST_CASE("threads share units and change no bit", "[attention]") {
   for (const index_t tokens : {1, 16, 64, 23}) {
     const AttentionShape shape{3, tokens, 4, 24};
-    const Data data(shape, 5);
+    const AttentionData data(shape, 5);
     Context alone(1, {});
-    const Outcome expected = run(alone, shape, data.qkv.data(), data.dout.data());
+    const AttentionOutcome expected =
+        run_attention(alone, shape, data.qkv.data(), data.dout.data());
     for (const int threads : {2, 3, 4}) {
       Context context(threads, {});
-      CHECK(difference(run(context, shape, data.qkv.data(), data.dout.data()), expected) == "");
+      CHECK(difference(run_attention(context, shape, data.qkv.data(), data.dout.data()),
+                       expected) == "");
     }
   }
 }
@@ -158,8 +90,9 @@ TEST_CASE("a head has the same bits in a piece of any width", "[attention]") {
     for (const index_t head_dim : {4, 8, 24}) {
       for (const bool hostile : {false, true}) {
         const AttentionShape whole{2, tokens, heads, head_dim};
-        const Data data(whole, 11, hostile);
-        const Outcome expected = run(context, whole, data.qkv.data(), data.dout.data());
+        const AttentionData data(whole, 11, hostile);
+        const AttentionOutcome expected =
+            run_attention(context, whole, data.qkv.data(), data.dout.data());
         for (const index_t pieces : {2, 3, 4, 5, 6, 12}) {
           for (index_t piece = 0; piece < pieces; ++piece) {
             const Range mine = part_of(piece, pieces, heads);
@@ -169,7 +102,8 @@ TEST_CASE("a head has the same bits in a piece of any width", "[attention]") {
               return columns_of(x, 3 * whole.width(), 3 * first, 3 * width);
             };
             const Floats dout = columns_of(data.dout, whole.width(), first, width);
-            const Outcome got = run(context, shape, of_qkv(data.qkv).data(), dout.data());
+            const AttentionOutcome got =
+                run_attention(context, shape, of_qkv(data.qkv).data(), dout.data());
             INFO(tokens << " tokens, heads of " << head_dim << ", piece " << piece << " of "
                         << pieces << (hostile ? ", hostile" : ""));
             REQUIRE(bit_difference(got.out,
@@ -191,7 +125,8 @@ TEST_CASE("the sum of a row of scores is in 16-accumulator form", "[attention]")
       const Floats k = random_floats(n, seed, -20.0f, 0.0f);
       const Floats ones(n, 1.0f);
       const AttentionShape shape{1, static_cast<index_t>(n), 1, 1};
-      const Outcome got = run(context, shape, one_head(ones, k, ones).data(), ones.data());
+      const AttentionOutcome got =
+          run_attention(context, shape, one_head(ones, k, ones).data(), ones.data());
       const float largest = *std::max_element(k.begin(), k.end());
       Floats terms;
       float in_order = 0.0f;
@@ -215,21 +150,21 @@ TEST_CASE("scores that are equal, huge or as good as masked", "[attention]") {
   const auto attend = [&](const Floats& q, const Floats& k, const Floats& v) {
     const AttentionShape shape{1, static_cast<index_t>(q.size()), 1, 1};
     const Floats ones(q.size(), 1.0f);
-    Outcome got = run(context, shape, one_head(q, k, v).data(), ones.data());
+    AttentionOutcome got = run_attention(context, shape, one_head(q, k, v).data(), ones.data());
     for (const float value : got.dqkv) CHECK(std::isfinite(value));
     return got;
   };
   // All equal: the mean, whatever the height.
   for (const float score : {0.0f, 1e30f, -1e30f, 88.0f}) {
-    const Outcome got = attend(Floats(4, 1.0f), Floats(4, score), {1, 2, 3, 6});
+    const AttentionOutcome got = attend(Floats(4, 1.0f), Floats(4, score), {1, 2, 3, 6});
     CHECK(got.out == Floats(4, 3.0f));
     CHECK(got.row_softmax[1] == 0.25f);
   }
   // One is far above: its value alone, and exactly 0 of the others.
-  const Outcome one = attend({1, 1, -1}, {1e30f, 5, -1e30f}, {7, 8, 9});
+  const AttentionOutcome one = attend({1, 1, -1}, {1e30f, 5, -1e30f}, {7, 8, 9});
   CHECK(one.out == Floats{7, 7, 9});
   // Two share the top; 1e30 below is as good as masked.
-  const Outcome two = attend({1, 1, 1, 1}, {3, -1e30f, 3, -1e30f}, {2, 100, 4, 100});
+  const AttentionOutcome two = attend({1, 1, 1, 1}, {3, -1e30f, 3, -1e30f}, {2, 100, 4, 100});
   CHECK(two.out == Floats(4, 3.0f));
   // dv of what nobody looks at is exactly 0, so are its dk.
   CHECK(two.dqkv[3 * 1 + 2] == 0.0f);
@@ -242,8 +177,8 @@ TEST_CASE("attention keeps no scores: its memory is one unit a thread", "[attent
   for (const int threads : {1, 2}) {
     Context context(threads, {});
     const AttentionShape shape{4, 64, 8, 24};
-    const Data data(shape, 3);
-    run(context, shape, data.qkv.data(), data.dout.data());
+    const AttentionData data(shape, 3);
+    run_attention(context, shape, data.qkv.data(), data.dout.data());
     CHECK(context.arena.in_use() == 0);
     // Backward holds p, ds, and k and v turned.
     const std::uint64_t unit = (2 * 64 * 64 + 2 * 64 * 24) * sizeof(float);

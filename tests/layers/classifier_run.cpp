@@ -59,8 +59,12 @@ Microbatch microbatch_of(Context& context, const ClassifierCase& what, const Cla
     copy_to_device(to.raw(), from.data() + m * what.num_samples * row_length, to.num_bytes());
     return to;
   };
-  return {take(batch.x, what.inputs), take(batch.labels, 1), take(batch.weights, 1),
-          static_cast<float>(1.0 / static_cast<double>(what.real_samples()))};
+  const index_t label_rows = what.label_rows_per_sample();
+  return {.x = what.vocabulary > 0 ? take(batch.tokens, what.inputs) : take(batch.x, what.inputs),
+          .lengths = what.has_lengths ? take(batch.lengths, 1) : Tensor(),
+          .labels = take(batch.labels, label_rows),
+          .weights = take(batch.weights, label_rows),
+          .scale = static_cast<float>(1.0 / batch.sum_of_weights())};
 }
 
 // One microbatch forward and backward through all stages.
@@ -159,18 +163,59 @@ void merge(const std::vector<LocalTensor>& parts, std::map<std::string, Floats>&
 
 }  // namespace
 
-ClassifierBatch batch_of(const ClassifierCase& what, index_t step) {
-  const index_t samples = what.batch_samples();
-  const auto size = static_cast<std::size_t>(samples * what.inputs);
-  const std::uint64_t seed = hash64("x") + static_cast<std::uint64_t>(step);
-  ClassifierBatch batch{
-      what.hostile ? hostile_floats(size, seed) : random_floats(size, seed, -0.4f, 0.4f),
-      {},
-      Floats(static_cast<std::size_t>(samples), 1.0f)};
-  for (index_t i = 0; i < samples; ++i) {
-    batch.labels.push_back(static_cast<std::int32_t>(i * 3 % ClassifierCase::classes));
+double ClassifierBatch::sum_of_weights() const {
+  double sum = 0.0;
+  for (const float weight : weights) sum += static_cast<double>(weight);
+  return sum;
+}
+
+namespace {
+
+std::vector<std::int32_t> random_ids(index_t n, std::uint64_t seed, index_t vocabulary) {
+  std::vector<std::int32_t> ids;
+  for (const float value :
+       random_floats(static_cast<std::size_t>(n), seed, 0.0f, static_cast<float>(vocabulary))) {
+    ids.push_back(static_cast<std::int32_t>(value));
   }
-  if (what.pad_last_sample) batch.weights.back() = 0.0f;
+  return ids;
+}
+
+// Token ids, and where there are lengths, those behind them from another seed.
+void add_tokens(const ClassifierCase& what, std::uint64_t seed, ClassifierBatch& batch) {
+  const index_t n = what.batch_samples() * what.inputs;
+  batch.tokens = random_ids(n, seed, what.vocabulary);
+  if (!what.has_lengths) return;
+  const auto padding = random_ids(n, seed + 1000 + what.padding_seed, what.vocabulary);
+  for (index_t i = 0; i < what.batch_samples(); ++i) {
+    const index_t length = 1 + (5 * i + 2) % what.inputs;
+    batch.lengths.push_back(static_cast<std::int32_t>(length));
+    for (index_t t = i * what.inputs + length; t < (i + 1) * what.inputs; ++t)
+      batch.tokens[static_cast<std::size_t>(t)] = padding[static_cast<std::size_t>(t)];
+  }
+}
+
+}  // namespace
+
+ClassifierBatch batch_of(const ClassifierCase& what, index_t step) {
+  const std::uint64_t seed = hash64("x") + static_cast<std::uint64_t>(step);
+  ClassifierBatch batch;
+  if (what.vocabulary > 0) {
+    add_tokens(what, seed, batch);
+  } else {
+    const auto size = static_cast<std::size_t>(what.batch_samples() * what.inputs);
+    batch.x = what.hostile ? hostile_floats(size, seed) : random_floats(size, seed, -0.4f, 0.4f);
+  }
+  const index_t label_rows = what.batch_samples() * what.label_rows_per_sample();
+  for (index_t i = 0; i < label_rows; ++i) {
+    const index_t label = i * 3 % what.label_values();
+    batch.labels.push_back(static_cast<std::int32_t>(label));
+    batch.weights.push_back(what.class_weights ? 0.5f + 0.25f * static_cast<float>(label % 4)
+                                               : 1.0f);
+  }
+  if (what.pad_last_sample) {
+    std::fill_n(batch.weights.end() - what.label_rows_per_sample(), what.label_rows_per_sample(),
+                0.0f);
+  }
   return batch;
 }
 

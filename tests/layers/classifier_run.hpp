@@ -1,4 +1,4 @@
-// A whole classifier on tp ranks as threads, one lane of a few microbatches a step: losses,
+// A whole model on tp ranks as threads, one lane of a few microbatches a step: losses,
 // gradients and updated parameters come out, so that layouts can be compared with each other and
 // with the oracle. A pipeline's stages may run one after the other on each rank.
 #pragma once
@@ -19,7 +19,12 @@ namespace weft::testing {
 
 struct ClassifierCase {
   std::function<StageModel(const StagePart&, ParameterSet&, TensorParallel&)> make;
-  index_t inputs = 0;  // features of a sample
+  index_t inputs = 0;              // features of a sample, or its tokens
+  index_t vocabulary = 0;          // above 0: inputs are token ids below it
+  bool has_lengths = false;        // of the samples' tokens, at least 1 of a real sample
+  bool label_per_token = false;    // a token below the vocabulary, else a class of a sample
+  bool class_weights = false;      // a label's weight depends on it
+  std::uint64_t padding_seed = 0;  // of the tokens behind a length
   index_t blocks = 2;
   std::vector<index_t> stages = {};  // blocks of each; none: one stage with all of them
 
@@ -37,13 +42,19 @@ struct ClassifierCase {
 
   index_t batch_samples() const { return num_samples * num_microbatches; }
   index_t real_samples() const { return batch_samples() - (pad_last_sample ? 1 : 0); }
+  index_t label_rows_per_sample() const { return label_per_token ? inputs : 1; }
+  index_t label_values() const { return label_per_token ? vocabulary : classes; }
 };
 
 // The global batch of a step, and a parameter before the first one.
 struct ClassifierBatch {
-  Floats x;
+  Floats x;                           // or
+  std::vector<std::int32_t> tokens;   // [samples x tokens], and
+  std::vector<std::int32_t> lengths;  // where there are some
   std::vector<std::int32_t> labels;
   Floats weights;
+
+  double sum_of_weights() const;
 };
 ClassifierBatch batch_of(const ClassifierCase& what, index_t step);
 Floats initial_of(const std::string& parameter, index_t num_elements);

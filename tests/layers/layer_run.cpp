@@ -1,5 +1,6 @@
 #include "tests/layers/layer_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -47,7 +48,10 @@ Part copy_of(const Activation& x) {
 
 // Puts the rank's part of `global` into x.
 Activation filled(Activation x, const Floats& global) {
-  if (x.rows.is_cut) {
+  if (x.data.dtype() == DType::i32) {
+    std::transform(global.begin(), global.end(), x.data.data<std::int32_t>(),
+                   [](float id) { return static_cast<std::int32_t>(id); });
+  } else if (x.rows.is_cut) {
     const auto n = x.num_features();
     std::copy_n(global.begin() + x.rows.mine.begin * n, x.rows.mine.size() * n, x.data.data());
   } else {
@@ -57,6 +61,11 @@ Activation filled(Activation x, const Floats& global) {
 }
 
 Activation input_layout(const LayerCase& what, TpRank& rank) {
+  if (what.vocabulary > 0) {
+    const Shape shape{what.in_rows(), what.in_features};
+    return {ShardSpec::replicated(shape), Rows::all(what.in_rows()),
+            Tensor(rank.context.arena, MemoryKind::input, shape, DType::i32)};
+  }
   if (what.input_is_cut)
     return Activation::cut(rank.context, rank.tp, what.in_rows(), what.in_features);
   const Rows rows =
@@ -69,11 +78,15 @@ void run_lane(const LayerCase& what, TpRank& rank, Layer& layer, const Parameter
               RankOutcome& out) {
   const auto count = static_cast<std::size_t>(what.num_microbatches);
   std::vector<Saved> saved(count);
+  std::vector<std::vector<std::int32_t>> lengths(count);
+  for (std::size_t m = 0; what.has_lengths && m < count; ++m)
+    lengths[m] = lengths_of(what, static_cast<index_t>(m));
   const auto pass_of = [&](std::size_t m) {
     return Pass{.step = LayerCase::step,
                 .first_sample = what.first_sample + static_cast<index_t>(m) * what.num_samples,
                 .num_samples = what.num_samples,
-                .first_of_lane = m == 0};
+                .first_of_lane = m == 0,
+                .lengths = what.has_lengths ? lengths[m].data() : nullptr};
   };
   // Each piece of a parameter is told of once a microbatch; what is summed by token blocks never.
   std::map<std::pair<std::string, index_t>, std::size_t> told;
@@ -163,6 +176,13 @@ oracle::Matrix matrix_of(const Floats& values, index_t rows, index_t cols) {
 }  // namespace
 
 Floats input_of(const LayerCase& what, index_t microbatch) {
+  if (what.vocabulary > 0) {
+    Floats ids = random_floats(static_cast<std::size_t>(what.in_rows() * what.in_features),
+                               static_cast<std::uint64_t>(microbatch) + what.seed, 0.0f,
+                               static_cast<float>(what.vocabulary));
+    for (float& id : ids) id = static_cast<float>(static_cast<int>(id));
+    return ids;
+  }
   return floats_of(what, "x" + std::to_string(microbatch), what.in_rows() * what.in_features);
 }
 
@@ -174,6 +194,15 @@ Floats output_gradient_of(const LayerCase& what, index_t microbatch) {
     if (feature >= what.out_features - what.pads) dy[static_cast<std::size_t>(i)] = 0.0f;
   }
   return dy;
+}
+
+std::vector<std::int32_t> lengths_of(const LayerCase& what, index_t microbatch) {
+  std::vector<std::int32_t> lengths;
+  for (index_t i = 0; i < what.num_samples; ++i) {
+    lengths.push_back(
+        static_cast<std::int32_t>((3 * i + 2 * microbatch + 4) % (what.tokens() + 1)));
+  }
+  return lengths;
 }
 
 Floats parameter_of(const LayerCase& what, const std::string& name, index_t num_elements) {

@@ -2,6 +2,7 @@
 // layouts can be compared with each other and with the oracle.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,6 +25,8 @@ struct LayerCase {
   bool input_is_cut = false;        // in pieces by features, else whole
   bool input_has_all_rows = false;  // also with sequence parallel
   bool has_input_gradient = true;
+  index_t vocabulary = 0;    // above 0: the input is in_features token ids below it, on every rank
+  bool has_lengths = false;  // of the samples' tokens, 0 of some
 
   index_t num_samples = 1;  // of a microbatch
   index_t in_tokens = 1;    // rows a sample of the input
@@ -37,6 +40,7 @@ struct LayerCase {
 
   static constexpr index_t step = 5;  // of every pass
 
+  index_t tokens() const { return vocabulary > 0 ? in_features : in_tokens; }
   index_t in_rows() const { return num_samples * in_tokens; }
   index_t out_rows() const { return num_samples * out_tokens; }
 };
@@ -54,9 +58,12 @@ LayerOutcome run_layer(const LayerCase& what, const RankGroup& group);
 // "" where all bits are equal.
 std::string difference(const LayerOutcome& got, const LayerOutcome& expected);
 
-// The data of a case: [in_rows, in_features], [out_rows, out_features], a parameter.
+// The data of a case: [in_rows, in_features] (of token ids, as floats), [out_rows, out_features], a
+// parameter.
 Floats input_of(const LayerCase& what, index_t microbatch);
 Floats output_gradient_of(const LayerCase& what, index_t microbatch);
+// Those of a microbatch's samples: from 0 to all their tokens.
+std::vector<std::int32_t> lengths_of(const LayerCase& what, index_t microbatch);
 Floats parameter_of(const LayerCase& what, const std::string& name, index_t num_elements);
 
 // One microbatch in double.

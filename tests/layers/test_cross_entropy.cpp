@@ -134,17 +134,19 @@ oracle::CrossEntropy truth_of(const LogitRows& rows) {
 // Against the oracle, for every S; and the bits of tp = 1 on every layout.
 void check_rows(const LogitRows& rows) {
   const oracle::CrossEntropy truth = truth_of(rows);
-  double loss = 0.0;
+  double loss = 0.0, weight = 0.0;
   index_t num_real = 0;
   for (std::size_t row = 0; row < rows.labels.size(); ++row) {
     if (rows.weights[row] == 0.0f) continue;
-    loss += truth.row_losses[row];
+    loss += static_cast<double>(rows.weights[row]) * truth.row_losses[row];
+    weight += static_cast<double>(rows.weights[row]);
     ++num_real;
   }
   for (const index_t shards : all_shards) {
     const Result base = run(rows, {.shards = shards});
     INFO("S = " << shards);
     CHECK(base.sums.rows == num_real);
+    CHECK(base.sums.weight == weight);
     CHECK(difference(base.predictions, predictions_of(rows)) == "");
     // f32 exp and sums of 10 terms, then f64: 1e-6 of a row's loss, which may itself be near 0.
     if (std::isfinite(loss)) {
@@ -168,6 +170,7 @@ void check_rows(const LogitRows& rows) {
       const Result other = run(rows, {.shards = shards, .tp = tp});
       REQUIRE(bit_difference<double>({other.sums.loss}, {base.sums.loss}) == "");
       REQUIRE(other.sums.correct == base.sums.correct);
+      REQUIRE(other.sums.weight == base.sums.weight);
       REQUIRE(difference(other.predictions, base.predictions) == "");
       REQUIRE(bit_difference(other.dlogits, base.dlogits) == "");
     }
@@ -219,6 +222,26 @@ TEST_CASE("rows that break naive versions", "[cross_entropy]") {
   // The label's own logit at -inf: the loss is infinite, not a large number.
   rows.add(masked, 0);
   CHECK(run(rows, {.shards = 4, .tp = 3}).sums.loss == infinity);
+}
+
+TEST_CASE("rows weigh what their class does, and count once", "[cross_entropy]") {
+  LogitRows rows;
+  rows.scale = 1.0f / 7.0f;
+  const float class_weights[] = {0.25f, 1.0f, 3.0f, 0x1p-20f, 100.0f};
+  for (int t = 0; t < 13; ++t) {
+    rows.add(random_floats(10, 80 + t, -4.0f, 4.0f), t % 5, t == 7 ? 0.0f : class_weights[t % 5]);
+  }
+  check_rows(rows);
+  // A weight of 2 is the row twice: to the bit, since doubling is exact.
+  LogitRows twice, heavy;
+  twice.add(random_floats(10, 1), 3);
+  twice.add(random_floats(10, 1), 3);
+  heavy.add(random_floats(10, 1), 3, 2.0f);
+  const Result a = run(twice, {.shards = 4}), b = run(heavy, {.shards = 4});
+  CHECK(a.sums.loss == b.sums.loss);
+  CHECK(a.sums.weight == b.sums.weight);
+  CHECK(b.sums.rows == 1);
+  CHECK(b.sums.correct * 2 == a.sums.correct);
 }
 
 TEST_CASE("hostile logits keep their bits on every layout", "[cross_entropy]") {

@@ -165,7 +165,7 @@ TEST_CASE("column linear that ends in gelu", "[layers]") {
       [](index_t) {
         return LayerCase{
             .name = "column, gelu",
-            .make = maker<ColumnLinear>(index_t{29}, index_t{26}, index_t{26}, Epilogue::gelu),
+            .make = maker<ColumnLinear>(index_t{29}, index_t{26}, index_t{26}, Epilogue::bias_gelu),
             .in_features = 29,
             .out_features = 26};
       },
@@ -193,7 +193,7 @@ TEST_CASE("a residual block", "[layers]") {
     std::vector<std::unique_ptr<Layer>> layers;
     layers.push_back(std::make_unique<LayerNorm>("norm", parameters, 25));
     layers.push_back(
-        std::make_unique<ColumnLinear>("up", parameters, tp, 25, 36, 36, Epilogue::gelu));
+        std::make_unique<ColumnLinear>("up", parameters, tp, 25, 36, 36, Epilogue::bias_gelu));
     layers.push_back(std::make_unique<RowLinear>("down", parameters, tp, 36, 25, true));
     layers.push_back(std::make_unique<Dropout>(0.3f, 1, 1, 25));
     return std::make_unique<Residual>(std::move(layers));

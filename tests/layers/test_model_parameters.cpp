@@ -1,11 +1,13 @@
-// The parameters of both models are those that layers/FORMAT.md lists: name, shape, the dim that is
+// The parameters of all models are those that layers/FORMAT.md lists: name, shape, the dim that is
 // cut over tp, initial values, decay; and what checkpoints call them.
 #include <catch2/catch.hpp>
 
 #include <cmath>
 
 #include "core/logical_tensor.hpp"
+#include "layers/gpt.hpp"
 #include "layers/mlp_classifier.hpp"
+#include "layers/text_classifier.hpp"
 #include "layers/vit_classifier.hpp"
 #include "tests/layers/rank_group.hpp"
 
@@ -60,10 +62,7 @@ List listed_of_mlp() {
   return list;
 }
 
-List listed_of_vit() {
-  List list;
-  add_in(list, "patch", h, 3 * 8 * 8);
-  list.push_back({"position", {16, h}, -1, 0.0346410162f, 0.0f});
+void add_blocks(List& list) {
   for (const std::string block : {"block.0.", "block.1."}) {
     add_norm(list, block + "norm1");
     add_out(list, block + "qkv", 3 * h, h);
@@ -72,6 +71,13 @@ List listed_of_vit() {
     add_out(list, block + "up", ratio * h, h);
     add_in(list, block + "down", h, ratio * h);
   }
+}
+
+List listed_of_vit() {
+  List list;
+  add_in(list, "patch", h, 3 * 8 * 8);
+  list.push_back({"position", {16, h}, -1, 0.0346410162f, 0.0f});
+  add_blocks(list);
   add_norm(list, "final_norm");
   add_out(list, "head", classes, h);
   return list;
@@ -98,6 +104,43 @@ void make_vit(ParameterSet& parameters, TensorParallel& tp) {
                       {.blocks = {0, blocks}}, parameters, tp);
 }
 
+constexpr index_t words = 29, padded_words = 32, tokens = 9;
+
+List listed_of_text(bool generates) {
+  List list;
+  list.push_back({"embedding.weight", {words, h}, 0, 0.0346410162f, 0.0f});
+  list.push_back({"position", {tokens, h}, -1, 0.0346410162f, 0.0f});
+  add_blocks(list);
+  add_norm(list, "final_norm");
+  add_out(list, "head", generates ? words : classes, h);
+  if (generates) list.pop_back();  // no bias
+  return list;
+}
+
+void make_text(ParameterSet& parameters, TensorParallel& tp) {
+  make_text_classifier({.vocabulary = words,
+                        .padded_vocabulary = padded_words,
+                        .tokens = tokens,
+                        .layers = blocks,
+                        .hidden = h,
+                        .heads = heads,
+                        .feed_forward = ratio * h,
+                        .num_classes = classes,
+                        .padded_classes = padded_classes},
+                       {.blocks = {0, blocks}}, parameters, tp);
+}
+
+void make_generator(ParameterSet& parameters, TensorParallel& tp) {
+  make_gpt({.vocabulary = words,
+            .padded_vocabulary = padded_words,
+            .tokens = tokens,
+            .layers = blocks,
+            .hidden = h,
+            .heads = heads,
+            .feed_forward = ratio * h},
+           {.blocks = {0, blocks}}, parameters, tp);
+}
+
 using Make = void (*)(ParameterSet&, TensorParallel&);
 
 void check_parameters(Make make, const List& listed) {
@@ -116,8 +159,7 @@ void check_parameters(Make make, const List& listed) {
       CHECK(p.decays == p.name.ends_with(".weight"));
       if (!p.spec.is_replicated()) {
         CHECK(p.spec.num_shards() == shards);
-        CHECK(p.spec.padded_extent() ==
-              (p.name.starts_with("head.") ? padded_classes : p.spec.global()[p.spec.dim()]));
+        CHECK(p.spec.padded_extent() == round_up(p.spec.global()[p.spec.dim()], shards));
       }
     }
   });
@@ -133,8 +175,13 @@ TEST_CASE("the parameters of the transformer are the documented ones", "[vit]") 
   check_parameters(make_vit, listed_of_vit());
 }
 
+TEST_CASE("the parameters of the models of text are the documented ones", "[text]") {
+  check_parameters(make_text, listed_of_text(false));
+  check_parameters(make_generator, listed_of_text(true));
+}
+
 TEST_CASE("to checkpoints, q, k and v are tensors of their own", "[vit]") {
-  for (const Make make : {make_mlp, make_vit}) {
+  for (const Make make : {make_mlp, make_vit, make_text, make_generator}) {
     run_group({.shards = shards}, [&](TpRank& rank) {
       ParameterSet parameters;
       make(parameters, rank.tp);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "tests/oracle/cross_entropy.hpp"
 #include "tests/oracle/matrix.hpp"
@@ -29,9 +31,23 @@ inline AttentionLayout attention_layout(const Matrix& qkv, std::size_t tokens, s
   return {tokens, heads, qkv.cols / (3 * heads)};
 }
 
-// p[i,j] = softmax over j of sum_c q[i,c] k[j,c] / sqrt(d), of one head of one sample.
+// Which keys a query sees, of its own sample.
+struct AttentionMask {
+  bool causal = false;               // those of its own and of earlier tokens
+  std::vector<std::size_t> lengths;  // of each sample: tokens before it, and a query behind it sees
+                                     // none; empty: no such limit
+
+  bool sees(std::size_t sample, std::size_t query, std::size_t key) const {
+    if (causal && key > query) return false;
+    return lengths.empty() || (query < lengths[sample] && key < lengths[sample]);
+  }
+};
+
+// p[i,j] = softmax over j of sum_c q[i,c] k[j,c] / sqrt(d), of one head of one sample; a score that
+// the mask hides is -inf. A query that sees nothing has probabilities of 0.
 inline Matrix attention_probabilities(const Matrix& qkv, const AttentionLayout& at,
-                                      std::size_t sample, std::size_t head) {
+                                      std::size_t sample, std::size_t head,
+                                      const AttentionMask& mask) {
   Matrix scores(at.tokens, at.tokens);
   for (std::size_t i = 0; i < at.tokens; ++i) {
     for (std::size_t j = 0; j < at.tokens; ++j) {
@@ -40,19 +56,25 @@ inline Matrix attention_probabilities(const Matrix& qkv, const AttentionLayout& 
         sum += qkv(at.row(sample, i), at.in_qkv(head, 0, c)) *
                qkv(at.row(sample, j), at.in_qkv(head, 1, c));
       }
-      scores(i, j) = sum / std::sqrt(static_cast<double>(at.head_dim));
+      scores(i, j) = mask.sees(sample, i, j) ? sum / std::sqrt(static_cast<double>(at.head_dim))
+                                             : -std::numeric_limits<double>::infinity();
     }
   }
-  return softmax(scores);
+  Matrix p = softmax(scores);
+  for (std::size_t i = 0; i < at.tokens; ++i) {
+    for (std::size_t j = 0; !mask.sees(sample, i, i) && j < at.tokens; ++j) p(i, j) = 0.0;
+  }
+  return p;
 }
 
 // o[i,c] = sum_j p[i,j] v[j,c]; qkv [T, 3 width] -> [T, width].
-inline Matrix attention_forward(const Matrix& qkv, std::size_t tokens, std::size_t heads) {
+inline Matrix attention_forward(const Matrix& qkv, std::size_t tokens, std::size_t heads,
+                                const AttentionMask& mask = {}) {
   const AttentionLayout at = attention_layout(qkv, tokens, heads);
   Matrix out(qkv.rows, qkv.cols / 3);
   for (std::size_t sample = 0; sample < qkv.rows / tokens; ++sample) {
     for (std::size_t head = 0; head < heads; ++head) {
-      const Matrix p = attention_probabilities(qkv, at, sample, head);
+      const Matrix p = attention_probabilities(qkv, at, sample, head, mask);
       for (std::size_t i = 0; i < tokens; ++i) {
         for (std::size_t c = 0; c < at.head_dim; ++c) {
           for (std::size_t j = 0; j < tokens; ++j) {
@@ -71,13 +93,13 @@ inline Matrix attention_forward(const Matrix& qkv, std::size_t tokens, std::size
 //   ds[i,j] = p[i,j] (dp[i,j] - sum_k p[i,k] dp[i,k]) / sqrt(d)
 //   dq[i,c] = sum_j ds[i,j] k[j,c];  dk[j,c] = sum_i ds[i,j] q[i,c]
 inline Matrix attention_backward(const Matrix& qkv, const Matrix& dout, std::size_t tokens,
-                                 std::size_t heads) {
+                                 std::size_t heads, const AttentionMask& mask = {}) {
   const AttentionLayout at = attention_layout(qkv, tokens, heads);
   expect(dout.rows == qkv.rows && dout.cols * 3 == qkv.cols, "attention_backward: shapes");
   Matrix dqkv(qkv.rows, qkv.cols);
   for (std::size_t sample = 0; sample < qkv.rows / tokens; ++sample) {
     for (std::size_t head = 0; head < heads; ++head) {
-      const Matrix p = attention_probabilities(qkv, at, sample, head);
+      const Matrix p = attention_probabilities(qkv, at, sample, head, mask);
       for (std::size_t i = 0; i < tokens; ++i) {
         const std::size_t row_i = at.row(sample, i);
         std::vector<double> dp(tokens, 0.0);

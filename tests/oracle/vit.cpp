@@ -1,52 +1,18 @@
 // The vision transformer of vit.hpp, composed of the single functions beside it.
-// Obvious, not fast: what backward needs of forward is kept branch by branch.
 #include "tests/oracle/vit.hpp"
 
 #include <utility>
 
-#include "tests/oracle/attention.hpp"
 #include "tests/oracle/cross_entropy.hpp"
-#include "tests/oracle/dropout.hpp"
 #include "tests/oracle/named_layers.hpp"
+#include "tests/oracle/transformer_block.hpp"
 
 namespace weft::oracle {
 namespace {
 
-// proj(attention(qkv(norm1(x)))).
-struct AttentionBranch {
-  std::string block;  // "block.3."
-  VitShape shape;
-
-  // What backward needs of forward.
-  Matrix x, normalized, qkv, mixed;
-
-  Matrix forward(const NamedMatrices& p, const Matrix& input) {
-    x = input;
-    normalized = named_norm(p, block + "norm1", x, shape.norm_eps);
-    qkv = named_linear(p, block + "qkv", normalized);
-    mixed = attention_forward(qkv, shape.tokens(), shape.heads);
-    return named_linear(p, block + "proj", mixed);
-  }
-
-  Matrix backward(const NamedMatrices& p, const Matrix& dproj, NamedMatrices& gradients) const {
-    const Matrix dmixed = named_linear_backward(p, block + "proj", mixed, dproj, gradients);
-    const Matrix dqkv = attention_backward(qkv, dmixed, shape.tokens(), shape.heads);
-    const Matrix dnormalized = named_linear_backward(p, block + "qkv", normalized, dqkv, gradients);
-    return named_norm_backward(p, block + "norm1", x, dnormalized, shape.norm_eps, gradients);
-  }
-};
-
-AttentionBranch attention_of(const VitShape& shape, std::size_t block) {
-  return {block_name(block), shape, {}, {}, {}, {}};
-}
-
-FeedForward feed_forward_of(const VitShape& shape, std::size_t block) {
-  return {block_name(block), block_name(block) + "norm2", shape.norm_eps, {}, {}, {}, {}};
-}
-
-const Matrix& mask_of(const std::vector<Matrix>& masks, std::size_t which) {
-  static const Matrix keep_all;
-  return masks.empty() ? keep_all : masks[which];
+BlocksShape blocks_of(const VitShape& shape) {
+  return {shape.layers,    shape.tokens(), shape.hidden,  shape.heads,
+          shape.mlp_ratio, shape.dropout,  shape.norm_eps};
 }
 
 // Where element `pixel` of token `token` lies in an image's row.
@@ -117,15 +83,7 @@ NamedMatrices zero_parameters(const VitShape& shape) {
   NamedMatrices result;
   add_linear(result, "patch", h, shape.patch_size());
   result["position"] = Matrix(shape.tokens(), h);
-  for (std::size_t i = 0; i < shape.layers; ++i) {
-    const std::string block = block_name(i);
-    add_norm(result, block + "norm1", h);
-    add_linear(result, block + "qkv", 3 * h, h);
-    add_linear(result, block + "proj", h, h);
-    add_norm(result, block + "norm2", h);
-    add_linear(result, block + "up", shape.mlp_ratio * h, h);
-    add_linear(result, block + "down", h, shape.mlp_ratio * h);
-  }
+  add_blocks(result, blocks_of(shape));
   add_norm(result, "final_norm", h);
   add_linear(result, "head", shape.classes, h);
   return result;
@@ -140,10 +98,7 @@ OracleVit::OracleVit(const VitShape& shape, const OptimizerSettings& optimizer,
 Matrix OracleVit::logits(const Matrix& x) const {
   const NamedMatrices& p = parameters();
   Matrix h = add_position(named_linear(p, "patch", patches_of(x, shape_)), p.at("position"));
-  for (std::size_t i = 0; i < shape_.layers; ++i) {
-    h = residual(h, attention_of(shape_, i).forward(p, h));
-    h = residual(h, feed_forward_of(shape_, i).forward(p, h));
-  }
+  h = Blocks(blocks_of(shape_), {}).forward(p, h, {});
   h = named_norm(p, "final_norm", h, shape_.norm_eps);
   return named_linear(p, "head", mean_pool(h, shape_.tokens()));
 }
@@ -155,36 +110,24 @@ BatchGradients OracleVit::loss_and_gradients(const Matrix& x, const std::vector<
          "OracleVit: one mask after the position and two a block, or none");
   const NamedMatrices& p = parameters();
   const std::size_t tokens = shape_.tokens();
-  const auto drop = [&](const Matrix& y, std::size_t which) {
-    return dropout(y, mask_of(masks, which), shape_.dropout);
-  };
 
   // Forward.
   const Matrix patches = patches_of(x, shape_);
-  Matrix h = drop(add_position(named_linear(p, "patch", patches), p.at("position")), 0);
-  std::vector<AttentionBranch> attentions;
-  std::vector<FeedForward> feeds;
-  for (std::size_t i = 0; i < shape_.layers; ++i) {
-    attentions.push_back(attention_of(shape_, i));
-    h = residual(h, drop(attentions[i].forward(p, h), 1 + 2 * i));
-    feeds.push_back(feed_forward_of(shape_, i));
-    h = residual(h, drop(feeds[i].forward(p, h), 2 + 2 * i));
-  }
+  const Matrix embedded = numbered_dropout(
+      add_position(named_linear(p, "patch", patches), p.at("position")), masks, 0, shape_.dropout);
+  Blocks blocks(blocks_of(shape_), {});
+  const Matrix h = blocks.forward(p, embedded, masks);
   const Matrix pooled = mean_pool(named_norm(p, "final_norm", h, shape_.norm_eps), tokens);
   const CrossEntropy entropy =
       softmax_cross_entropy(named_linear(p, "head", pooled), labels, weights);
 
-  // Backward. `dh` is the gradient of the residual stream.
+  // Backward.
   BatchGradients result{entropy.loss, entropy.row_losses, {}};
   NamedMatrices& gradients = result.gradients;
   const Matrix dpooled = named_linear_backward(p, "head", pooled, entropy.dlogits, gradients);
   Matrix dh = named_norm_backward(p, "final_norm", h, mean_pool_backward(dpooled, tokens),
                                   shape_.norm_eps, gradients);
-  for (std::size_t i = shape_.layers; i-- > 0;) {
-    dh = residual(dh, feeds[i].backward(p, drop(dh, 2 + 2 * i), gradients));
-    dh = residual(dh, attentions[i].backward(p, drop(dh, 1 + 2 * i), gradients));
-  }
-  dh = drop(dh, 0);
+  dh = numbered_dropout(blocks.backward(p, dh, gradients), masks, 0, shape_.dropout);
   gradients["position"] = position_gradient(dh, tokens);
   named_linear_backward(p, "patch", patches, dh, gradients);
   return result;

@@ -1,4 +1,4 @@
-// The four crossings of the tensor-parallel axis: conjugate pairs, by small integers for which f32
+// The five crossings of the tensor-parallel axis: conjugate pairs, by small integers for which f32
 // is exact, and the tree over pieces, by floats for which any other order shows.
 #include <catch2/catch.hpp>
 
@@ -128,6 +128,40 @@ TEST_CASE("with sequence parallel each rank gets its own rows of the tree, and a
         REQUIRE(bit_difference(all[r], expected) == "");
       }
       REQUIRE(next == num_rows);
+    });
+  }
+}
+
+TEST_CASE("each row is its owner's, of all of them or of a rank's own", "[tensor_parallel]") {
+  constexpr index_t n = 3;
+  for (const index_t num_rows : {1, 5, 40, 3000}) {
+    const Floats values = hostile_floats(static_cast<std::size_t>(num_rows * n), 7);
+    Floats expected = values;  // every -0 is +0, as long as a zero was added to it
+    for (float& value : expected) value += 0.0f;
+    for_each_group([&](const RankGroup& group) {
+      for (const bool sequence_parallel : {false, true}) {
+        RankGroup cut = group;
+        cut.sequence_parallel = sequence_parallel;
+        std::vector<Rows> rows(static_cast<std::size_t>(group.tp));
+        std::vector<Floats> got(rows.size());
+        run_group(cut, [&](TpRank& rank) {
+          const auto me = static_cast<std::size_t>(rank.axis.rank());
+          rows[me] = rank.tp.owned_rows(num_rows);
+          Tensor mine(rank.context.arena, MemoryKind::activations, {num_rows, n});
+          for (index_t i = 0; i < num_rows * n; ++i) {
+            const bool is_owner = i / n % group.tp == rank.axis.rank();
+            mine.data()[i] = is_owner ? expected[static_cast<std::size_t>(i)] : 0.0f;
+          }
+          const Tensor all =
+              rank.tp.select_rows(rank.context, "x.select", rows[me], std::move(mine));
+          got[me] = Floats(all.data(), all.data() + all.num_elements());
+        });
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+          const Range held = rows[r].mine;
+          REQUIRE(bit_difference(got[r], Floats(expected.begin() + held.begin * n,
+                                                expected.begin() + held.end * n)) == "");
+        }
+      }
     });
   }
 }

@@ -1,0 +1,39 @@
+#include "layers/gpt.hpp"
+
+#include <utility>
+
+#include "layers/column_linear.hpp"
+#include "layers/layer_norm.hpp"
+#include "layers/token_embedding.hpp"
+#include "layers/transformer_block.hpp"
+
+namespace weft {
+
+StageModel make_gpt(const GptSpec& spec, const StagePart& part, ParameterSet& parameters,
+                    TensorParallel& tp) {
+  const TransformerSpec blocks{.tokens = spec.tokens,
+                               .hidden = spec.hidden,
+                               .heads = spec.heads,
+                               .feed_forward = spec.feed_forward,
+                               .dropout = spec.dropout,
+                               .sees = Sees::earlier};
+  std::vector<NamedLayer> layers;
+  if (part.is_first) {
+    add_token_embedding({spec.vocabulary, spec.padded_vocabulary}, blocks, parameters, tp, layers);
+  }
+  for (index_t i = part.blocks.begin; i < part.blocks.end; ++i)
+    add_transformer_block(blocks, i, parameters, tp, layers);
+  std::optional<CrossEntropy> loss;
+  if (part.is_last) {
+    layers.push_back(
+        {"final_norm", std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden)});
+    layers.push_back({"head", std::make_unique<ColumnLinear>(
+                                  "head", parameters, tp, spec.hidden, spec.vocabulary,
+                                  spec.padded_vocabulary, Epilogue::none)});
+    loss.emplace("loss", tp, spec.vocabulary);
+  }
+  return StageModel(tp, part.is_first, {.tokens_per_sample = spec.tokens, .hidden = spec.hidden},
+                    std::move(layers), std::move(loss));
+}
+
+}  // namespace weft

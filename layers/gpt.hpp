@@ -1,0 +1,32 @@
+// The generative transformer (Radford et al., "Language models are unsupervised multitask
+// learners", 2019, section 2.3): the one place that says which layers it has and how each is cut.
+// Each token's logits are of the token that follows it.
+//
+//   x [samples, tokens] i32 --embedding (vocab-parallel)-->  [t, h], t = samples x tokens
+//   + position, dropout
+//   layers times a transformer block; a token sees itself and earlier ones
+//   final_norm -> head (vocab-parallel, no bias)          -> cross entropy of all t rows
+#pragma once
+
+#include "layers/stage_model.hpp"
+
+namespace weft {
+
+struct GptSpec {
+  index_t vocabulary = 256;
+  index_t padded_vocabulary = 264;  // a multiple of the plan's shards
+  index_t tokens = 256;             // of a sample
+  index_t layers = 6;
+  index_t hidden = 192;
+  index_t heads = 8;  // divide hidden; a multiple of the plan's shards
+  index_t feed_forward = 768;
+  float dropout = 0.0f;
+};
+
+// The stage `part` of it: the first begins with embedding and positions, the last ends with
+// final_norm, head and loss, whose label rows are tokens. Adds its parameters to `parameters`,
+// which must still be allocated. `tp` must outlive the model.
+StageModel make_gpt(const GptSpec& spec, const StagePart& part, ParameterSet& parameters,
+                    TensorParallel& tp);
+
+}  // namespace weft
