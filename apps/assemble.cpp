@@ -1,6 +1,8 @@
 #include "apps/assemble.hpp"
 
+#include "layers/gpt.hpp"
 #include "layers/mlp_classifier.hpp"
+#include "layers/text_classifier.hpp"
 #include "layers/vit_classifier.hpp"
 #include "parallel/pipeline/generators.hpp"
 #include "parallel/pipeline/lower.hpp"
@@ -56,6 +58,30 @@ VitSpec vit_of(const Plan& plan) {
           .padded_classes = plan.padded_classes()};
 }
 
+TextClassifierSpec text_classifier_of(const Plan& plan) {
+  return {.vocabulary = sample_shape(plan.task).vocabulary,
+          .padded_vocabulary = plan.padded_vocabulary(),
+          .tokens = plan.tokens_per_sample(),
+          .layers = plan.model.layers,
+          .hidden = plan.model.hidden,
+          .heads = plan.model.heads,
+          .feed_forward = plan.feed_forward(),
+          .dropout = static_cast<float>(plan.model.dropout),
+          .num_classes = num_classes_of(plan),
+          .padded_classes = plan.padded_classes()};
+}
+
+GptSpec gpt_of(const Plan& plan) {
+  return {.vocabulary = sample_shape(plan.task).vocabulary,
+          .padded_vocabulary = plan.padded_vocabulary(),
+          .tokens = plan.tokens_per_sample(),
+          .layers = plan.model.layers,
+          .hidden = plan.model.hidden,
+          .heads = plan.model.heads,
+          .feed_forward = plan.feed_forward(),
+          .dropout = static_cast<float>(plan.model.dropout)};
+}
+
 }  // namespace
 
 StageModel make_model(const Plan& plan, index_t pp_rank, ParameterSet& parameters,
@@ -64,6 +90,9 @@ StageModel make_model(const Plan& plan, index_t pp_rank, ParameterSet& parameter
                        .is_first = pp_rank == 0,
                        .is_last = pp_rank + 1 == plan.layout.pp};
   if (plan.is_vit()) return make_vit_classifier(vit_of(plan), part, parameters, tp);
+  if (plan.is_text_encoder())
+    return make_text_classifier(text_classifier_of(plan), part, parameters, tp);
+  if (plan.is_gpt()) return make_gpt(gpt_of(plan), part, parameters, tp);
   return make_mlp_classifier(mlp_of(plan), part, parameters, tp);
 }
 

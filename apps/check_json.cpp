@@ -42,10 +42,10 @@ Json model_json(const Plan& plan) {
                {"hidden", plan.model.hidden},
                {"feed_forward", plan.feed_forward()},
                {"tokens_per_sample", plan.tokens_per_sample()}};
-  if (plan.is_vit()) {
-    json["heads"] = plan.model.heads;
-    json["patch"] = plan.model.patch;
-  }
+  if (plan.is_transformer()) json["heads"] = plan.model.heads;
+  if (plan.is_vit()) json["patch"] = plan.model.patch;
+  if (const index_t words = sample_shape(plan.task).vocabulary; words > 0)
+    json["vocabulary"] = words;
   return json;
 }
 

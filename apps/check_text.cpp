@@ -34,11 +34,14 @@ void print_model(const Plan& plan, std::ostream& text) {
   text << fmt::format("model       {} of {} block{}, hidden {}, feed-forward {}", plan.model.kind,
                       plan.model.layers, plural(plan.model.layers), plan.model.hidden,
                       plan.feed_forward());
-  if (plan.is_vit()) {
-    text << fmt::format(", {} heads of {}, {} tokens a sample (patches of {} x {})",
-                        plan.model.heads, plan.model.hidden / plan.model.heads,
-                        plan.tokens_per_sample(), plan.model.patch, plan.model.patch);
+  if (plan.is_transformer()) {
+    text << fmt::format(", {} heads of {}, {} tokens a sample", plan.model.heads,
+                        plan.model.hidden / plan.model.heads, plan.tokens_per_sample());
   }
+  if (plan.is_vit())
+    text << fmt::format(" (patches of {} x {})", plan.model.patch, plan.model.patch);
+  if (const index_t words = sample_shape(plan.task).vocabulary; words > 0)
+    text << fmt::format(", a vocabulary of {}", words);
   text << '\n';
 }
 
@@ -204,6 +207,10 @@ void print_report(const CheckReport& report, std::ostream& text) {
   const Plan& plan = report.plan;
   text << fmt::format("plan        {}: legal; {} mode, seed {}\n", plan.name,
                       plan.is_exact() ? "exact" : "fast", plan.numerics.seed);
+  if (plan.task.dataset == "bank" && plan.task.allow_leak)
+    text << "LEAK        duration is a feature (task.allow_leak), which is known only after the "
+            "call: "
+            "the figures of this plan are no predictions\n";
   print_model(plan, text);
   print_layout(report, text);
   print_batch(plan, text);

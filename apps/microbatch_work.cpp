@@ -19,8 +19,10 @@ Microbatch to_device(Context& context, const StageModel& model, const HostBatch&
     copy_to_device(to.raw(), from.data() + rows.begin * row_length, to.num_bytes());
     return to;
   };
-  Microbatch microbatch{.x = {}, .labels = {}, .weights = {}, .scale = scale};
-  if (model.is_first()) microbatch.x = take(batch.features);
+  Microbatch microbatch{
+      .x = {}, .lengths = take(batch.lengths), .labels = {}, .weights = {}, .scale = scale};
+  if (model.is_first())
+    microbatch.x = batch.tokens.empty() ? take(batch.features) : take(batch.tokens);
   if (model.is_last()) {
     microbatch.labels = take(batch.labels);
     microbatch.weights = take(batch.weight);

@@ -251,8 +251,8 @@ class TrainJob {
 
   int finish(Trainer& trainer) {
     const Hash128 state = trainer.state_hash();
-    const std::vector<RankFigures> ranks =
-        gather_figures(start_.world(), trainer, account_.measured(times_.warm_up_steps()), samples_);
+    const std::vector<RankFigures> ranks = gather_figures(
+        start_.world(), trainer, account_.measured(times_.warm_up_steps()), samples_);
     const std::string trace_fault = write_trace(trainer);
     if (is_first()) {
       clock_.enter(RunPart::finish);

@@ -61,11 +61,10 @@ void Trainer::start_loader() {
   reading.end_step = plan_.num_steps();
   reading.class_weights = data_.balance.weights;
   reading.with_input = mesh_.rank("pp") == 0;
-  loader_ = std::make_unique<Loader>(
-      *data_.samples,
-      Sampler(data_.split.train, plan_.batch.global, plan_.batch.last, plan_.numerics.seed,
-              data_.balance),
-      reading);
+  loader_ = std::make_unique<Loader>(*data_.samples,
+                                     Sampler(data_.split.train, plan_.batch.global,
+                                             plan_.batch.last, plan_.numerics.seed, data_.balance),
+                                     reading);
 }
 
 FlatRanges Trainer::share_to_write() {

@@ -169,7 +169,6 @@ LossSums sum_rows(Context& context, const Tensor& merged_rows, const Tensor& lab
     const double row_weight = static_cast<double>(weight[row]);
     sums.loss += row_weight * (math::log(static_cast<double>(r.sum)) +
                                (static_cast<double>(r.max) - static_cast<double>(r.target)));
-    sums.weight += row_weight;
     const auto predicted = static_cast<std::int32_t>(r.best);
     sums.correct += predicted == label[row] ? 1 : 0;
     ++sums.rows;

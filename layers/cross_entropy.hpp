@@ -16,8 +16,6 @@ namespace weft {
 struct LossSums {
   // Sum over real rows of weight x -ln p(target); not yet divided.
   double loss = 0.0;
-  // Sum of the real rows' weights: where all are 1, their number.
-  double weight = 0.0;
   // Real rows whose largest logit is the target's; ties to the lower class.
   std::int64_t correct = 0;
   // Real rows.
@@ -25,7 +23,6 @@ struct LossSums {
 
   LossSums& operator+=(const LossSums& other) {
     loss += other.loss;
-    weight += other.weight;
     correct += other.correct;
     rows += other.rows;
     return *this;
@@ -49,8 +46,8 @@ class CrossEntropy {
 
   // Collective over tp. logits: [t, padded classes] in pieces. `labels` [t] i32 and `weights` [t]
   // f32 (0 padding; else positive and finite: 1, or a class' weight) in device memory. Where
-  // `dlogits` is given, it gets (softmax - one hot) * weight * scale, `scale` being 1 / (the sum of
-  // weights of the global batch). Where `predictions` is
+  // `dlogits` is given, it gets (softmax - one hot) * weight * scale, `scale` being 1 / (the
+  // labels of real samples in the global batch). Where `predictions` is
   // given, the real rows' are added to its end, in order.
   LossSums forward(Context& context, const Activation& logits, const Tensor& labels,
                    const Tensor& weights, float scale, Activation* dlogits,

@@ -45,9 +45,10 @@ struct Microbatch {
   // Every stage's: [samples] i32, tokens that are not padding, at least 1 of a real sample. Empty
   // for models without masks.
   Tensor lengths = {};
-  Tensor labels;       // [label rows] i32: the last stage's, as are those below
-  Tensor weights;      // [label rows] f32: 0 padding, else real: 1, or its class' weight
-  float scale = 0.0f;  // 1 / (the global batch's sum of weights): what dlogits are multiplied with
+  Tensor labels;   // [label rows] i32: the last stage's, as are those below
+  Tensor weights;  // [label rows] f32: 0 padding, else real: 1, or its class' weight
+  float scale =
+      0.0f;  // 1 / (labels of real samples in the global batch), what dlogits are multiplied with
 };
 
 class StageModel {

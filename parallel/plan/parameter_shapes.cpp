@@ -53,9 +53,16 @@ void add_block(Shapes& shapes, const Plan& plan, index_t number) {
 }
 
 void add_input(Shapes& shapes, const Plan& plan) {
-  const index_t hidden = plan.model.hidden;
-  add_row_linear(shapes, plan.is_vit() ? "patch" : "stem", plan.features_per_token(), hidden);
-  if (plan.is_vit()) {
+  const index_t hidden = plan.model.hidden, vocabulary = sample_shape(plan.task).vocabulary;
+  if (vocabulary > 0) {
+    shapes.push_back({.name = "embedding.weight",
+                      .global = {vocabulary, hidden},
+                      .dim = 0,
+                      .padded = plan.padded_vocabulary()});
+  } else {
+    add_row_linear(shapes, plan.is_vit() ? "patch" : "stem", plan.features_per_token(), hidden);
+  }
+  if (plan.is_transformer()) {
     shapes.push_back({.name = "position", .global = {plan.tokens_per_sample(), hidden}});
   }
 }
@@ -66,6 +73,7 @@ void add_output(Shapes& shapes, const Plan& plan) {
   add_norm(shapes, "final_norm", hidden);
   shapes.push_back(
       {.name = "head.weight", .global = {classes, hidden}, .dim = 0, .padded = padded});
+  if (plan.is_gpt()) return;  // a head of words has no bias
   shapes.push_back({.name = "head.bias", .global = {classes}, .dim = 0, .padded = padded});
 }
 

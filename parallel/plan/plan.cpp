@@ -41,6 +41,10 @@ index_t Plan::num_checkpoints() const {
 
 index_t Plan::padded_classes() const { return round_up(sample_shape(task).classes, num_pieces()); }
 
+index_t Plan::padded_vocabulary() const {
+  return round_up(sample_shape(task).vocabulary, num_pieces());
+}
+
 index_t Plan::num_token_blocks() const {
   if (is_exact()) return numerics.shards;
   return layout.sequence_parallel ? layout.tp : 1;

@@ -217,6 +217,8 @@ struct Plan {
   index_t num_lanes() const { return is_exact() ? numerics.lanes : layout.dp; }
   // Classes with pads, such that each piece of the head holds at least one and all hold as many.
   index_t padded_classes() const;
+  // The same of the rows of an embedding.
+  index_t padded_vocabulary() const;
   // Parts in which the rows of a microbatch are summed and, with sequence parallel, cut over tp.
   index_t num_token_blocks() const;
   index_t microbatches_per_lane() const { return batch.global / (batch.micro * num_lanes()); }

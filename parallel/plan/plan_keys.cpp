@@ -61,7 +61,7 @@ void add_task(Keys& keys) {
   };
   const auto used_by_bank = [&] { used_by("task.dataset", {"bank"}); };
   add_result("task.dataset", &field_at<&Plan::task, &TaskPlan::dataset>,
-             Choices{{"cifar10", "bank"}, {"ag_news", "text"}}, "");
+             Choices{{"cifar10", "bank", "ag_news", "text"}}, "");
   keys.push_back({.name = "task.path",
                   .field = &field_at<&Plan::task, &TaskPlan::path>,
                   .scope = KeyScope::label});
@@ -131,7 +131,7 @@ void add_model(Keys& keys) {
     keys.back().user_values = std::move(kinds);
   };
   add("model.kind", &field_at<&Plan::model, &ModelPlan::kind>,
-      Choices{{"mlp", "vit"}, {"text_encoder", "gpt", "resnet"}}, "");
+      Choices{{"mlp", "vit", "text_encoder", "gpt"}, {"resnet"}}, "");
   add("model.layers", &field_at<&Plan::model, &ModelPlan::layers>, blocks, "2");
   keys.back().required = true;
   add("model.hidden", &field_at<&Plan::model, &ModelPlan::hidden>, IntegerRange{1, hidden_limit},

@@ -60,15 +60,23 @@ Crossings tp_crossings(const Plan& plan, index_t tp_rank, index_t pp_rank) {
   const double pair = 2 * crossing + again;  // a column- and a row-parallel linear
 
   Crossings sum;
-  sum.microbatch =
-      (plan.is_vit() ? 2 : 1) * pair * static_cast<double>(plan.blocks_of_stage(pp_rank).size());
-  if (pp_rank == 0) sum.microbatch += crossing;
+  sum.microbatch = (plan.is_transformer() ? 2 : 1) * pair *
+                   static_cast<double>(plan.blocks_of_stage(pp_rank).size());
+  const SampleShape sample = sample_shape(plan.task);
+  if (pp_rank == 0 && sample.vocabulary == 0) sum.microbatch += crossing;
+  if (pp_rank == 0 && sample.vocabulary > 0) {
+    // One rank has the row of a token: a sum with a node for each rank. Back all rows are needed.
+    const Group ranks{.size = tp.size, .nodes = 1};
+    sum.microbatch += ranks.all_reduce(all_rows, own_rows) + again;
+  }
   if (pp_rank == plan.layout.pp - 1) {
-    // Behind the ViT's pooling, which gathers rows, one row a sample is whole on every rank.
-    sum.microbatch += plan.is_vit() ? tp.all_reduce(stream_bytes(plan, plan.batch.micro)) + again
-                                    : crossing + again;
-    sum.microbatch += tp.all_gather(loss_record_bytes * static_cast<double>(plan.batch.micro) *
-                                    static_cast<double>(plan.pieces_of(tp_rank).size()));
+    // Behind pooling, which gathers rows, one row a sample is whole on every rank.
+    const bool pools = plan.is_transformer() && !plan.is_gpt();
+    sum.microbatch +=
+        pools ? tp.all_reduce(stream_bytes(plan, plan.batch.micro)) + again : crossing + again;
+    sum.microbatch +=
+        tp.all_gather(loss_record_bytes * static_cast<double>(plan.batch.micro * sample.labels) *
+                      static_cast<double>(plan.pieces_of(tp_rank).size()));
   }
   if (cuts_rows) sum.lane = tp.all_reduce(token_block_bytes(plan, tp_rank, pp_rank));
   return sum;

@@ -14,17 +14,19 @@ namespace weft {
 //   reduce-scatter  P (B - O)        all-gather  O (N - 1)        all-reduce  both
 //
 // tp, with B = 4 T H for a microbatch of T rows:
-//   per microbatch and block  ViT: 2 all-reduces forward (proj, down), 2 backward (up, qkv);
+//   per microbatch and block  transformers: 2 all-reduces forward (proj, down), 2 backward (up,
+//   qkv);
 //                             MLP: 1 forward (down), 1 backward (up)
-//   first stage               1 all-reduce per microbatch (patch or stem)
-//   last stage                1 all-reduce per microbatch (head, backward): of B for MLP, of
-//                             4 x samples x H for ViT; the records of the loss, 16 bytes per sample
-//                             and piece, to each of the N - 1 others
+//   first stage               1 all-reduce per microbatch (patch or stem; of an embedding, with P =
+//   1) last stage                1 all-reduce per microbatch (head, backward): of B for MLP and
+//                             GPT, of 4 x samples x H for models that pool; the records of the
+//                             loss, 16 bytes per label and piece, to each of the N - 1 others
 //   sequence parallel         cuts each all-reduce of B in its two halves, with O = the rank's
 //                             rows, and moves the same bytes; plus, per microbatch, an all-gather
 //                             of B for the input of each column-parallel linear between the halves,
-//                             of which only own rows were kept (ViT: 2 a block; MLP: 1 a block, 1
-//                             for the head) and for the rows in front of the ViT's pooling; plus
+//                             of which only own rows were kept (transformers: 2 a block; MLP: 1 a
+//                             block; 1 for the head of MLP and GPT), for the rows in front of
+//                             pooling, and for the gradient of an embedding; plus
 //                             per lane one all-reduce of what is summed by token blocks
 // dp, with B = 4n for n stored elements: reduce-scatter of gradients, then all-gather of gradients
 //   or, with ZeRO-1, of parameters.

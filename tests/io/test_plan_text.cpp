@@ -22,15 +22,19 @@ Plan read(const std::string& text) { return parse_plan(text, "plan.toml"); }
 Plan unusual_plan(bool adamw) {
   Plan plan;
   plan.name = "odd \"name\"\\ \x01 \xc3\xa9";
-  plan.task = {
-      .dataset = "cifar10",
-      .path = "C:\\data\t\"x\"",
-      .train = 40001,
-      .validation = 4999,
-      .split_seed = (std::uint64_t{1} << 56) - 1,
-      .augment = false,
-      .target = adamw ? TargetPlan{.metric = "accuracy", .at_least = 0.1 + 0.2, .at_most = {}}
-                      : TargetPlan{.metric = "loss", .at_least = {}, .at_most = 1.0 / 3}};
+  plan.task.path = "C:\\data\t\"x\"";
+  plan.task.train = 40001;
+  plan.task.validation = 4999;
+  plan.task.split_seed = (std::uint64_t{1} << 56) - 1;
+  plan.task.augment = false;
+  plan.task.target = adamw
+                         ? TargetPlan{.metric = "accuracy", .at_least = 0.1 + 0.2, .at_most = {}}
+                         : TargetPlan{.metric = "loss", .at_least = {}, .at_most = 1.0 / 3};
+  plan.task.accept = {
+      .metric = "macro_f1", .split = "test", .at_least = 0.25, .at_most = 1.0 / 7};
+  plan.task.text = {.source = "who\nmade it", .moment = "then", .features = "x", .label = "y"};
+  plan.resources = {.nodes = 3, .devices_per_node = 5, .device = "a \\ b"};
+  plan.study = {.baseline = "tp=1", .candidates = "tp=1,2 dp=[1]"};
   plan.model = {.kind = "mlp", .layers = 3, .hidden = 60, .mlp_ratio = 5, .dropout = 0.1};
   if (adamw) {
     plan.model.kind = "vit";
