@@ -120,7 +120,7 @@ class EvalJob {
     if (split_ == EvalSplit::test) note = record_use(checkpoint, json["metrics"]);
     json["test_split_uses"] =
         choice_.run_folder.empty() ? Json(nullptr) : Json(count_test_uses(choice_.run_folder));
-    text_ << fmt::format("{}, step {}: {} split, {} images\n", checkpoint.path,
+    text_ << fmt::format("{}, step {}: {} split, {} samples\n", checkpoint.path,
                          checkpoint.manifest.step, name_of(split_), evaluation.samples)
           << metrics_text(evaluation, names, threshold) << note << std::flush;
     if (options_.json) out_ << json.dump() << std::endl;

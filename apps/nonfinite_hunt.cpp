@@ -147,12 +147,13 @@ std::string NonfiniteHunt::microbatch_text() const {
   const index_t micro = parts_.micro;
   const index_t global = microbatch();
   constexpr index_t most = 8;
-  std::vector<std::int64_t> images;
+  std::vector<std::int64_t> numbers;
   for (index_t row = number_ * micro; row < number_ * micro + std::min(micro, most); ++row)
-    images.push_back(batch_->dataset_index[static_cast<std::size_t>(row)]);
-  return fmt::format(", in microbatch {} (samples {} to {} of the batch, images {}{})", global,
-                     global * micro, (global + 1) * micro - 1, fmt::join(images, ", "),
-                     micro > most ? ", ..." : "");
+    numbers.push_back(batch_->dataset_index[static_cast<std::size_t>(row)]);
+  return fmt::format(
+      ", in microbatch {} (samples {} to {} of the batch, numbers {}{} of the data set)", global,
+      global * micro, (global + 1) * micro - 1, fmt::join(numbers, ", "),
+      micro > most ? ", ..." : "");
 }
 
 std::string NonfiniteHunt::first_of_all() {

@@ -244,7 +244,7 @@ class TrainJob {
     log_->add_evaluation(line.dump());
     history_.add_evaluation(line);
     progress_.keep(
-        fmt::format("step {}: validation loss {:.4f}, accuracy {}, macro F1 {} on {} images",
+        fmt::format("step {}: validation loss {:.4f}, accuracy {}, macro F1 {} on {} samples",
                     step + 1, evaluation_.loss, text_of(evaluation_.confusion.accuracy()),
                     text_of(evaluation_.confusion.macro_f1()), evaluation_.samples));
   }

@@ -111,7 +111,7 @@ TEST_CASE("the first activation that is not finite is named, with its samples", 
     const std::string expected =
         "the activation after stem, in microbatch " + std::to_string(microbatch) + " (samples " +
         std::to_string(4 * microbatch) + " to " + std::to_string(4 * microbatch + 3) +
-        " of the batch, images " + images + ")";
+        " of the batch, numbers " + images + " of the data set)";
     for (const SmallLayout& layout : layouts()) {
       Poison poison("stem.weight", extreme.feature, weight);
       const std::string error =

@@ -27,11 +27,9 @@ Plan unusual_plan(bool adamw) {
   plan.task.validation = 4999;
   plan.task.split_seed = (std::uint64_t{1} << 56) - 1;
   plan.task.augment = false;
-  plan.task.target = adamw
-                         ? TargetPlan{.metric = "accuracy", .at_least = 0.1 + 0.2, .at_most = {}}
-                         : TargetPlan{.metric = "loss", .at_least = {}, .at_most = 1.0 / 3};
-  plan.task.accept = {
-      .metric = "macro_f1", .split = "test", .at_least = 0.25, .at_most = 1.0 / 7};
+  plan.task.target = adamw ? TargetPlan{.metric = "accuracy", .at_least = 0.1 + 0.2, .at_most = {}}
+                           : TargetPlan{.metric = "loss", .at_least = {}, .at_most = 1.0 / 3};
+  plan.task.accept = {.metric = "macro_f1", .split = "test", .at_least = 0.25, .at_most = 1.0 / 7};
   plan.task.text = {.source = "who\nmade it", .moment = "then", .features = "x", .label = "y"};
   plan.resources = {.nodes = 3, .devices_per_node = 5, .device = "a \\ b"};
   plan.study = {.baseline = "tp=1", .candidates = "tp=1,2 dp=[1]"};

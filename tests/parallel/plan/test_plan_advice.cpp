@@ -49,6 +49,8 @@ class RandomPlans {
     } else {
       model.heads = pick({0, 0, 0, 0, 8});
     }
+    // Made for other data than the sample plan's.
+    if (pick({0, 0, 0, 0, 0, 0, 0, 1}) == 1) model.kind = "gpt";
   }
 
   void set_layout(LayoutPlan& layout) {

@@ -44,9 +44,41 @@ const double infinity = std::numeric_limits<double>::infinity();
 TEST_CASE("values out of range") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Case> cases = {
-      {[](Plan& p) { p.model.kind = "gpt"; },
-       "model.kind: expected \"mlp\" or \"vit\"; found \"gpt\", which is not in this version; "
-       "nearest legal: model.kind = \"vit\""},
+      {[](Plan& p) { p.model.kind = "resnet"; },
+       "model.kind: expected \"mlp\", \"vit\", \"text_encoder\" or \"gpt\"; found \"resnet\", "
+       "which "
+       "is not in this version; nearest legal: model.kind = \"gpt\""},
+      {[](Plan& p) {
+         p.model.kind = "gpt";
+         p.model.heads = 8;
+       },
+       "model.kind: expected \"mlp\" or \"vit\" for task.dataset = \"cifar10\"; found \"gpt\"; "
+       "nearest "
+       "legal: model.kind = \"mlp\" or \"vit\""},
+      {[](Plan& p) {
+         p.task.dataset = "ag_news";
+         p.task.augment = true;
+       },
+       "model.kind: expected \"text_encoder\" for task.dataset = \"ag_news\"; found \"mlp\"; "
+       "nearest "
+       "legal: model.kind = \"text_encoder\""},
+      {[](Plan& p) { p.task.vocabulary = 7; },
+       "task.vocabulary: task.dataset = \"cifar10\" does not use it; remove it, or set "
+       "task.dataset = "
+       "\"ag_news\""},
+      {[](Plan& p) { p.task.accept.metric = "accuracy"; },
+       "task.accept.at_least: expected the least or the most accuracy that is accepted, or both; "
+       "found neither; nearest legal: task.accept.at_least = 0.6"},
+      {[](Plan& p) { p.task.accept.at_most = 0.5; },
+       "task.accept.metric: expected a metric for the range that is to be reached; found \"none\" "
+       "with a bound"},
+      {[](Plan& p) {
+         p.task.accept.metric = "roc_auc";
+         p.task.accept.at_least = 0.7;
+       },
+       "task.accept.metric: expected \"accuracy\", \"loss\" or \"macro_f1\": areas under curves "
+       "are of "
+       "two classes, cifar10 has 10; found \"roc_auc\""},
       {[](Plan& p) { p.model.kind = "vit"; },
        "model.heads: expected an integer from 1 to 65536; found 0; nearest legal: model.heads = 1"},
       {[](Plan& p) { p.model.layers = 0; },
@@ -419,4 +451,44 @@ TEST_CASE("all faults at once, and none that only follows from another") {
        {"model.layers: ", "batch.micro: ", "numerics.shards: ", "layout.dp: ", "run.steps: "}) {
     CHECK(faults.find(key) != std::string::npos);
   }
+}
+
+TEST_CASE("plans of tables and texts are legal, and their samples have the model's shape") {
+  Plan bank = sample_plan();
+  bank.task.dataset = "bank";
+  bank.task.train = 30000;
+  bank.task.test = 5000;
+  CHECK(validate(bank, std::nullopt).empty());
+  CHECK(bank.features_per_token() == 75);  // 8 numbers, 2 of pdays, 65 places of categories
+  bank.task.table = "bank-full";
+  bank.task.allow_leak = true;
+  CHECK(bank.features_per_token() == 61);
+  bank.task.accept = {.metric = "pr_auc", .split = "test", .at_least = 0.4, .at_most = {}};
+  CHECK(validate(bank, std::nullopt).empty());
+  bank.numerics.shards = 64;
+  bank.numerics.lanes = 4;
+  bank.model.hidden = 64;
+  REQUIRE(validate(bank, std::nullopt).size() == 1);
+  CHECK(validate(bank, std::nullopt)[0].message.find("at most one piece per input feature: 61") !=
+        std::string::npos);
+
+  Plan news = sample_vit();
+  news.task.dataset = "ag_news";
+  news.task.tokens = 40;
+  news.task.vocabulary = 1001;
+  news.model.kind = "text_encoder";
+  news.model.patch = 4;
+  CHECK(validate(news, std::nullopt).empty());
+  CHECK(news.tokens_per_sample() == 40);
+  CHECK(news.padded_vocabulary() == 1004);  // of 4 shards
+  CHECK(sample_shape(news.task).labels == 1);
+
+  Plan text = sample_vit();
+  text.task.dataset = "text";
+  text.task.tokens = 32;
+  text.task.test = 10;
+  text.model.kind = "gpt";
+  CHECK(validate(text, std::nullopt).empty());
+  CHECK(sample_shape(text.task).labels == 32);
+  CHECK(sample_shape(text.task).classes == 256);
 }
