@@ -136,7 +136,8 @@ TEST_CASE("ckpt ls marks what is pinned and what is best", "[ckpt_command]") {
   for (const index_t step : {3, 6, 9}) save_state(model(), {}, folder, step, 1);
   const auto marked = [&](const char* mark) {
     std::vector<index_t> steps;
-    for (const json& one : run(ckpt_ls, {.path = folder}).object["checkpoints"]) {
+    const json list = run(ckpt_ls, {.path = folder}).object["checkpoints"];
+    for (const json& one : list) {
       if (one[mark]) steps.push_back(one["step"]);
     }
     return steps;

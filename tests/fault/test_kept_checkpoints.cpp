@@ -50,12 +50,13 @@ TEST_CASE("the best checkpoint stays as long as it is the best, over resumes") {
     const SmallPlan small{
         .model = "mlp", .steps = 100, .every_steps = 20, .keep = 1, .async = async};
     const std::string plan = write_plan(small, "kept-best"), run = fresh_run("kept-best");
-    const auto go_on = [&](int steps, const Layout& layout, const std::string& more = "") {
+    const auto go_on = [&](int steps, const Layout& layout, const std::string& more = "",
+                           const std::string& from = "auto") {
       // The learning rate follows run.steps, so the plan differs where that does.
       const ProcessResult result =
           train(plan, run, layout,
-                evaluated + " --resume auto --allow-plan-change --set run.steps=" +
-                    std::to_string(steps) + " " + more);
+                evaluated + " --allow-plan-change --resume " + from +
+                    " --set run.steps=" + std::to_string(steps) + " " + more);
       INFO(result.text);
       REQUIRE(result.exit_code == 0);
     };
@@ -75,7 +76,7 @@ TEST_CASE("the best checkpoint stays as long as it is the best, over resumes") {
     CHECK(step_folders(run) == folders(run, {80, 100}));
     // A resume decides by what is left of the evaluations.
     alter_evaluation(run, 100, 4.0);
-    go_on(100, {1, ""}, "--set checkpoint.keep_best=1 --resume 80");
+    go_on(100, {1, ""}, best, "80");
     CHECK(lines_of(run + "/eval.jsonl").size() == 5);
     CHECK(step_folders(run) == folders(run, {80, 100}));
     // Not asked for any more: what is older goes with the next save, or at the next begin.
@@ -92,7 +93,7 @@ TEST_CASE("the best by the target's metric, and every M-th step, in one run") {
             evaluated +
                 " --set checkpoint.keep_best=1 --set checkpoint.keep_every=50"
                 " --set \"task.target={metric=\\\"loss\\\", at_most=0.1}\""
-                " --set optimizer.lr=0.1 --set optimizer.schedule.warmup_steps=60");
+                " --set optimizer.lr=1.0 --set optimizer.schedule.warmup_steps=120");
   INFO(result.text);
   REQUIRE(result.exit_code == 0);
   const Lines evaluations = lines_of(run + "/eval.jsonl");
@@ -100,7 +101,7 @@ TEST_CASE("the best by the target's metric, and every M-th step, in one run") {
   const auto best =
       std::min_element(evaluations.begin(), evaluations.end(),
                        [](const auto& a, const auto& b) { return a.at("loss") < b.at("loss"); });
-  // Such steps are too long, so that the loss rises: else the newest would be the best.
+  // The longer such steps are, the worse: the loss rises. Else the newest would be the best.
   REQUIRE(best->at("step") < 120);
   std::vector<int> steps = {50, 100, 120, best->at("step")};
   std::sort(steps.begin(), steps.end());
