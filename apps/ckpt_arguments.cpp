@@ -65,7 +65,10 @@ void add_prune(CLI::App& ckpt, CkptPruneOptions& options) {
       "Refused while a run writes there. Exit code 5 where a damaged one was met");
   command->add_option("RUN", options.path, "a run folder")->required();
   command->add_option("--keep", options.keep, "newest ones that stay, once verified")->required();
-  command->add_option("--every", options.every, "those of every M-th step stay, too")
+  command
+      ->add_option("--every", options.every,
+                   "those of every M-th step stay, too (default: checkpoint.keep_every of the "
+                   "run's plan; its keep_best stay in any case)")
       ->type_name("M");
   command
       ->add_option("--pin", options.pins,
@@ -74,6 +77,20 @@ void add_prune(CLI::App& ckpt, CkptPruneOptions& options) {
       ->type_name("STEP")
       ->allow_extra_args(false);  // RUN may come behind it
   command->add_flag("--dry-run", options.dry_run, "say what would go, and change nothing");
+  add_json(*command, options.json);
+}
+
+void add_view(CLI::App& ckpt, CkptViewOptions& options) {
+  CLI::App* command = ckpt.add_subcommand(
+      "view",
+      "one HDF5 file that shows each tensor whole, out of the pieces in the shards (virtual "
+      "datasets, no copy): for h5dump, h5py and the like, never read by weft");
+  command->add_option("CHECKPOINT", options.path, "a checkpoint (step-*)")->required();
+  command
+      ->add_option("--out", options.out,
+                   "the file, which must not exist (default: view-step-N.h5 in the run folder, or "
+                   "beside the checkpoint)")
+      ->type_name("FILE");
   add_json(*command, options.json);
 }
 
@@ -110,11 +127,13 @@ void add_import(CLI::App& ckpt, CkptImportOptions& options) {
 }  // namespace
 
 void add_ckpt(CLI::App& app, CkptArguments& arguments) {
-  CLI::App* ckpt = app.add_subcommand("ckpt", "look at checkpoints, cut, remove, export, import");
+  CLI::App* ckpt =
+      app.add_subcommand("ckpt", "look at checkpoints, cut, remove, view, export, import");
   ckpt->require_subcommand(1);
   add_looks(*ckpt, arguments.look);
   add_reshard(*ckpt, arguments.reshard);
   add_prune(*ckpt, arguments.prune);
+  add_view(*ckpt, arguments.view);
   add_export(*ckpt, arguments.to_file);
   add_import(*ckpt, arguments.from_file);
 }
@@ -127,6 +146,7 @@ int run_ckpt(const CLI::App& ckpt, const CkptArguments& arguments) {
   if (ckpt.got_subcommand("diff")) return ckpt_diff(arguments.look, text, out);
   if (ckpt.got_subcommand("reshard")) return ckpt_reshard(arguments.reshard, text, out);
   if (ckpt.got_subcommand("prune")) return ckpt_prune(arguments.prune, text, out);
+  if (ckpt.got_subcommand("view")) return ckpt_view(arguments.view, text, out);
   if (ckpt.got_subcommand("export")) return ckpt_export(arguments.to_file, text, out);
   const KokkosSession kokkos(1);
   return ckpt_import(arguments.from_file, text, out);

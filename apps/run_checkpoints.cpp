@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/agreement.hpp"
+#include "apps/kept_checkpoints.hpp"
 #include "apps/layout_json.hpp"
 #include "apps/version_command.hpp"
 #include "io/checkpoint/hdf5_file.hpp"
@@ -39,17 +40,21 @@ class Timer {
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(Communicator& world, const Plan& plan, const TrainingData& data,
-                               const std::string& run_folder, std::ostream& text)
+                               const std::string& run_folder, const RunHistory& history,
+                               std::ostream& text)
     : world_(world),
       plan_(plan),
       data_(data),
       folder_(world.broadcast_string("checkpoint.folder", 0, run_folder + "/checkpoints")),
-      text_(text) {}
+      history_(history),
+      text_(text),
+      pace_(plan.checkpoint) {}
 
 void RunCheckpoints::check_build(const Plan& plan, bool resumes) {
   require(hdf5::is_built_in() || (!resumes && !plan.saves_on_the_way()), ExitCode::usage,
           "this build of weft has no HDF5 and so no checkpoints: leave out --resume and set "
-          "checkpoint.every_steps = 0 and checkpoint.every = \"0s\", or build with -DWEFT_HDF5=ON");
+          "checkpoint.every_steps = 0, checkpoint.every = \"0s\" and checkpoint.overhead = 0.0, or "
+          "build with -DWEFT_HDF5=ON");
 }
 
 std::unique_ptr<Lease> RunCheckpoints::take_lease(const Plan& plan, bool resumes,
@@ -76,18 +81,21 @@ void RunCheckpoints::identify(const Trainer& trainer) {
 index_t RunCheckpoints::restore(Trainer& trainer, const ResumeOptions& options) {
   identify(trainer);
   steps_saved_ = Resume(world_, folder_, options, plan_, identity_, text_).restore(trainer);
-  // What a run that was killed had not come to: the one just loaded is sound.
+  return steps_saved_;
+}
+
+// What a run that was killed had not come to: the one just loaded is sound.
+void RunCheckpoints::retire() {
   agree(world_, "retire", [&] {
     if (world_.rank() != 0) return;
     try {
-      retire_older(folder_, steps_saved_, plan_.checkpoint.keep);
+      retire_older(folder_, steps_saved_, retention_of(plan_, history_));
     } catch (const Error& error) {
       // PINS cannot be read: no reason to stop a run that has its state.
       if (error.code() != ExitCode::data) throw;
       text_ << "weft: WARNING: " << error.what() << std::endl;
     }
   });
-  return steps_saved_;
 }
 
 bool RunCheckpoints::saves_any() const { return saves(plan_); }
@@ -102,7 +110,7 @@ bool RunCheckpoints::is_due(const Trainer& trainer, Next next, bool is_asked_for
 double RunCheckpoints::longest_save_s() const {
   if (!is_saving()) return longest_save_s_;
   // As in remember(), for what the one under way is known to take.
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - last_begin_;
+  const std::chrono::duration<double> so_far = SavePace::Clock::now() - pace_.last_begin();
   return std::max(longest_save_s_, 2.0 * so_far.count());
 }
 
@@ -110,7 +118,7 @@ void RunCheckpoints::make_writer(const Trainer& trainer) {
   identify(trainer);
   if (writer_) return;
   const CheckpointOptions options{.folder = folder_,
-                                  .keep = plan_.checkpoint.keep,
+                                  .retention = retention_of(plan_, history_),
                                   .read_back = plan_.checkpoint.read_back,
                                   .program = version_number(),
                                   .plan_name = plan_.name,
@@ -118,14 +126,18 @@ void RunCheckpoints::make_writer(const Trainer& trainer) {
   writer_.emplace(world_, options, identity_);
 }
 
-bool RunCheckpoints::is_time_for_one() const {
-  const std::chrono::seconds every(plan_.checkpoint.every.seconds);
-  return every.count() > 0 && !is_saving() &&
-         std::chrono::steady_clock::now() - last_begin_ >= every;
+// All evaluations up to the step to be saved are done: one that falls on it comes before it.
+void RunCheckpoints::rank_checkpoints() {
+  if (world_.rank() == 0) writer_->set_ranked(retention_of(plan_, history_).ranked);
+}
+
+bool RunCheckpoints::is_time_for_one(const Trainer& trainer) const {
+  return !is_saving() && pace_.is_due(trainer.steps_done() + 1 - first_step_);
 }
 
 void RunCheckpoints::prepare(Trainer& trainer) {
-  last_begin_ = std::chrono::steady_clock::now();
+  pace_.begin_training();
+  first_step_ = trainer.steps_done();
   if (!saves(plan_) || !plan_.stages_checkpoints()) return;
   make_writer(trainer);
   writer_->make_staging(trainer.context().arena, trainer.state(), trainer.share_to_write());
@@ -134,6 +146,7 @@ void RunCheckpoints::prepare(Trainer& trainer) {
 std::vector<SaveResult> RunCheckpoints::after_step(Trainer& trainer, Next next, bool is_asked_for) {
   const bool is_end = next != Next::step;
   const bool is_next_due = is_due(trainer, next, is_asked_for);
+  if (is_end) pace_.end_training();
   if (!is_next_due && !is_saving()) return {};
   const Trace& trace = trainer.context().trace;
   const Timer blocked(trace, blocked_s_);
@@ -142,20 +155,26 @@ std::vector<SaveResult> RunCheckpoints::after_step(Trainer& trainer, Next next, 
   const auto add = [&](std::optional<SaveResult> saved) {
     if (saved) over.push_back(remember(std::move(*saved), trainer));
   };
+  const auto steps_wait = [&](const auto& body) {
+    const auto begin = SavePace::Clock::now();
+    body();
+    if (!is_end) pace_.add_wait(SavePace::Clock::now() - begin);
+  };
   if (is_saving() && (is_next_due || is_end)) {
     const Timer waited(trace, waited_s_);
-    add(writer_->wait());
-  } else {
-    add(writer_ ? writer_->poll() : std::nullopt);
+    steps_wait([&] { add(writer_->wait()); });
+  } else if (is_saving()) {
+    steps_wait([&] { add(writer_->poll()); });
   }
   if (!is_next_due) return over;
-  last_begin_ = std::chrono::steady_clock::now();
+  pace_.begin_save();
   // At the end there is nothing to be done meanwhile.
   if (is_end || !plan_.stages_checkpoints()) {
-    over.push_back(save(trainer));
+    steps_wait([&] { over.push_back(save(trainer)); });
   } else {
     const Timer staged(trace, staged_s_);
-    add(writer_->start(trainer.state(), trainer.progress()));
+    rank_checkpoints();
+    steps_wait([&] { add(writer_->start(trainer.state(), trainer.progress())); });
   }
   return over;
 }
@@ -169,6 +188,7 @@ std::vector<SaveResult> RunCheckpoints::finish(Trainer& trainer) {
 SaveResult RunCheckpoints::save(Trainer& trainer) {
   const Trace::Span span(&trainer.context().trace, Activity::checkpoint, "checkpoint.save");
   make_writer(trainer);
+  rank_checkpoints();
   return remember(writer_->save(trainer.state(), trainer.share_to_write(), trainer.progress()),
                   trainer);
 }
@@ -214,6 +234,7 @@ std::string RunCheckpoints::describe(const SaveResult& saved) const {
 }
 
 nlohmann::ordered_json RunCheckpoints::json() const {
+  const std::optional<double> interval = pace_.interval_s();
   return {{"saved", num_saved_},
           {"failed", num_failed_},
           {"last_step", steps_saved_ > 0 ? nlohmann::ordered_json(steps_saved_) : nullptr},
@@ -222,6 +243,8 @@ nlohmann::ordered_json RunCheckpoints::json() const {
           {"verify_s", verify_s_},
           {"async", plan_.stages_checkpoints()},
           {"blocked_s", blocked_s_},
+          {"overhead", pace_.measured_overhead()},
+          {"interval_s", interval ? nlohmann::ordered_json(*interval) : nullptr},
           {"staged_s", staged_s_},
           {"waited_s", waited_s_},
           {"background_s", background_s_}};

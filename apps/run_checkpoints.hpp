@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "apps/resume.hpp"
+#include "apps/run_history.hpp"
 #include "apps/run_start.hpp"
+#include "apps/save_pace.hpp"
 #include "apps/trainer.hpp"
 #include "io/checkpoint/checkpoint_writer.hpp"
 #include "parallel/comm/communicator.hpp"
@@ -24,10 +26,10 @@ enum class Next : std::uint8_t { step, end, stop };
 
 class RunCheckpoints {
  public:
-  // Collective. `run_folder` matters on rank 0 alone. `text` is for people, written to by rank 0.
-  // Everything must outlive it.
+  // Collective. `run_folder` and `history` (its evaluations: which checkpoints are the best) matter
+  // on rank 0 alone. `text` is for people, written to by rank 0. Everything must outlive it.
   RunCheckpoints(Communicator& world, const Plan& plan, const TrainingData& data,
-                 const std::string& run_folder, std::ostream& text);
+                 const std::string& run_folder, const RunHistory& history, std::ostream& text);
 
   // Throws Error(usage) where the plan or the command line needs checkpoints and this build has no
   // HDF5.
@@ -37,9 +39,11 @@ class RunCheckpoints {
   static std::unique_ptr<Lease> take_lease(const Plan& plan, bool resumes,
                                            const std::string& run_folder, std::ostream& text);
 
-  // Collective. Returns the steps done. Removes older ones than are to stay; where PINS cannot be
-  // read rank 0 warns, and none goes.
+  // Collective. Returns the steps done.
   index_t restore(Trainer& trainer, const ResumeOptions& options);
+  // Collective, after restore(), once the history has what came before. Removes older ones than are
+  // to stay; where PINS cannot be read rank 0 warns, and none goes.
+  void retire();
 
   // Whether this plan and build save any.
   bool saves_any() const;
@@ -47,8 +51,9 @@ class RunCheckpoints {
   // one before it. The same on all ranks. Not on the way while steps are skipped: with the state
   // that they failed with, sound older ones would be replaced one by one.
   bool is_due(const Trainer& trainer, Next next, bool is_asked_for) const;
-  // Local: whether checkpoint.every has gone by since the last save began, which is over.
-  bool is_time_for_one() const;
+  // Local, before a step: whether the clock wants a save after it (checkpoint.every, .overhead).
+  // The last one is over.
+  bool is_time_for_one(const Trainer& trainer) const;
   // Collective, before the first step of this process: where checkpoints are written while steps go
   // on, takes what they need, so that no step waits for it.
   void prepare(Trainer& trainer);
@@ -77,6 +82,7 @@ class RunCheckpoints {
   // Rank 0, once: what the checkpoints belong to. Reads all of the data set.
   void identify(const Trainer& trainer);
   void make_writer(const Trainer& trainer);
+  void rank_checkpoints();
   std::optional<SaveResult> start(Trainer& trainer);
   SaveResult remember(SaveResult saved, Trainer& trainer);
 
@@ -84,12 +90,14 @@ class RunCheckpoints {
   const Plan& plan_;
   const TrainingData& data_;
   std::string folder_;
+  const RunHistory& history_;
   std::ostream& text_;
   RunIdentity identity_;
   std::optional<CheckpointWriter> writer_;  // from the first save on
   index_t steps_saved_ = -1;                // steps done of the checkpoint that is there
   bool last_save_failed_ = false;
-  std::chrono::steady_clock::time_point last_begin_;  // of a save, or of training
+  SavePace pace_;
+  index_t first_step_ = 0;  // steps done before those of this process
   index_t num_saved_ = 0;
   index_t num_failed_ = 0;
   std::string last_path_;  // of the last one saved

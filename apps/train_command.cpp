@@ -57,11 +57,12 @@ class TrainJob {
                     options_.resume ? Trainer::Start::restored : Trainer::Start::at_first_step);
     if (is_first()) say_start(trainer);
     // Ends before the trainer, whose state its thread may be reading.
-    RunCheckpoints checkpoints(start_.world(), plan_, data_, run_folder_, text_);
+    RunCheckpoints checkpoints(start_.world(), plan_, data_, run_folder_, history_, text_);
     checkpoints_ = &checkpoints;
     if (options_.resume) {
       first_step_ = checkpoints_->restore(trainer, *options_.resume);
       agree(start_.world(), "run log", [&] { reopen_run_log(); });
+      checkpoints_->retire();
     }
     checkpoints.prepare(trainer);
     train(trainer);
@@ -120,7 +121,7 @@ class TrainJob {
     for (index_t step = first_step_; step <= last && !is_stopped(); ++step) {
       if (run_trace_) run_trace_->before_step(step - first_step_);
       const TimeAccount begin = TimeAccount::at(trace);
-      vote.start(checkpoints_->longest_save_s(), checkpoints_->is_time_for_one());
+      vote.start(checkpoints_->longest_save_s(), checkpoints_->is_time_for_one(trainer));
       drill::reach_step(step + 1);
       const StepResult result = step_of(trainer, vote);
       const StopReason stop = vote.wait();

@@ -191,6 +191,33 @@ TEST_CASE("checkpoints: when, how many, how large") {
   CHECK(json()["bytes_on_disk_at_most"] == 6 * parameter_bytes);
 }
 
+TEST_CASE("checkpoints as often as a share of the time allows") {
+  Plan plan = sample_plan();
+  plan.checkpoint.overhead = 0.025;
+  CHECK_THAT(
+      check(plan, std::nullopt, false).text,
+      Catch::Contains("checkpoints as often as steps wait 2.5 % of the time for saving (measured "
+                      "while the run goes on) and at the end: 1 in all but those by time, the "
+                      "newest 2 kept\n"));
+  const auto json = nlohmann::json::parse(check(plan, std::nullopt, true).out)["checkpoints"];
+  CHECK(json["overhead"] == 0.025);
+  CHECK(json["bytes_on_disk_at_most"] == 3 * json["bytes_each"].get<index_t>());
+}
+
+TEST_CASE("what of a run's checkpoints stays") {
+  Plan plan = sample_plan();  // 20 steps
+  plan.checkpoint = {.every_steps = 2, .keep = 1, .keep_every = 10, .keep_best = 2};
+  plan.task.target = {.metric = "loss", .at_least = {}, .at_most = 1.0};
+  const std::string text = check(plan, std::nullopt, false).text;
+  CHECK_THAT(text, Catch::Contains("10 in all, the newest 1 kept, and each at a multiple of 10 "
+                                   "steps, and the best 2 by validation loss\n"));
+  const auto json = nlohmann::json::parse(check(plan, std::nullopt, true).out)["checkpoints"];
+  CHECK(json["keep_every"] == 10);
+  CHECK(json["keep_best"] == 2);
+  // One while it is new, the newest, steps 10 and 20, two best ones.
+  CHECK(json["bytes_on_disk_at_most"] == 6 * json["bytes_each"].get<index_t>());
+}
+
 TEST_CASE("the copy for checkpoints is the share that a rank writes, all shares the checkpoint") {
   Plan plan = sample_plan();
   const auto memory = [&] {
