@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/kernels/reduce.hpp"
 
 #ifndef WEFT_WITH_CUDA
 // Present in BLIS and in OpenBLAS respectively; what is missing stays null.
@@ -92,11 +93,63 @@ void empty_product(const GemmCall& call) {
   for (index_t row = 0; row < call.m; ++row) std::fill_n(call.c + row * call.ldc, call.n, 0.0f);
 }
 
+// A matrix times a vector, where a product has one column or one row. Libraries have ways of their
+// own for it, whose order of sums may follow strides and alignment (BLIS on zen3), so it is done
+// here.
+struct VectorProduct {
+  const float* matrix;
+  index_t stride;  // from row to row
+  bool sums_rows;  // its rows are the sums, over k numbers side by side; else its columns are
+  const float* vector;
+  index_t vector_stride;
+  float* sums;
+  index_t sums_stride;
+};
+
+// sums[i] = beta sums[i] + sum, for i in [0, num).
+void multiply(const VectorProduct& product, index_t num, index_t k, float beta) {
+  const auto& [matrix, stride, sums_rows, vector, vector_stride, sums, sums_stride] = product;
+  const auto put = [&, sums = sums, sums_stride = sums_stride](index_t i, float sum) {
+    float& to = sums[i * sums_stride];
+    to = beta == 0.0f ? sum : to + sum;
+  };
+  if (sums_rows) {
+    for (index_t i = 0; i < num; ++i) {
+      const float* row = matrix + i * stride;
+      put(i, sum_of<float>(k, [&, vector = vector, vector_stride = vector_stride](index_t p) {
+            return row[p] * vector[p * vector_stride];
+          }));
+    }
+    return;
+  }
+  for (index_t first = 0; first < num; first += column_group) {
+    const index_t width = std::min(column_group, num - first);
+    float group[column_group];
+    for (index_t j = 0; j < width; ++j) group[j] = matrix[first + j] * vector[0];
+    for (index_t p = 1; p < k; ++p) {
+      const float factor = vector[p * vector_stride];
+      const float* row = matrix + p * stride + first;
+      for (index_t j = 0; j < width; ++j) group[j] += row[j] * factor;
+    }
+    for (index_t j = 0; j < width; ++j) put(first + j, group[j]);
+  }
+}
+
 }  // namespace
 
 void gemm(Context&, const GemmCall& call) {
   if (call.m == 0 || call.n == 0) return;
   if (call.k == 0) return empty_product(call);
+  if (call.n == 1) {
+    return multiply({call.a, call.lda, !call.transpose_a, call.b, call.transpose_b ? 1 : call.ldb,
+                     call.c, call.ldc},
+                    call.m, call.k, call.beta);
+  }
+  if (call.m == 1) {
+    return multiply(
+        {call.b, call.ldb, call.transpose_b, call.a, call.transpose_a ? call.lda : 1, call.c, 1},
+        call.n, call.k, call.beta);
+  }
   const auto integer = [](index_t value) { return static_cast<int>(value); };
   cblas_sgemm(CblasRowMajor, call.transpose_a ? CblasTrans : CblasNoTrans,
               call.transpose_b ? CblasTrans : CblasNoTrans, integer(call.m), integer(call.n),

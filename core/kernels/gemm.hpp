@@ -1,6 +1,6 @@
-// The one matmul entry: CBLAS on a host, cuBLAS on a GPU. A call runs on one thread, so its bits
-// are a function of its arguments' values, shape, strides and alignment; threads take different
-// calls.
+// The one matmul entry: CBLAS on a host (plain loops where the product is with a vector), cuBLAS on
+// a GPU. A call runs on one thread, so its bits are a function of its arguments' values, shape,
+// strides and alignment; threads take different calls.
 #pragma once
 
 #include <span>

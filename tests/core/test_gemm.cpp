@@ -112,7 +112,8 @@ class FlushDenormals {
 TEST_CASE("gemm agrees with plain loops: transposes, beta, leading dims, odd sizes", "[gemm]") {
   Context context(1, {});
   const index_t sizes[][3] = {{1, 1, 1},    {1, 7, 3},    {5, 1, 9},    {3, 3, 1},
-                              {16, 16, 16}, {17, 13, 33}, {64, 10, 48}, {13, 65, 31}};
+                              {16, 16, 16}, {17, 13, 33}, {64, 10, 48}, {13, 65, 31},
+                              {1, 200, 70}, {200, 1, 70}, {1, 64, 1},   {130, 1, 16}};
   for (const auto& [m, n, k] : sizes) {
     for (const bool transpose_a : {false, true}) {
       for (const bool transpose_b : {false, true}) {
@@ -148,6 +149,23 @@ TEST_CASE("a sum over no products is 0, or what was there", "[gemm]") {
       }
     }
   }
+}
+
+// Classes in pieces of one: BLIS on zen3 failed for 64 x 32 x 1 and others.
+TEST_CASE("products with a vector pass the start-up probe in all sizes", "[gemm]") {
+  Context context(1, {});
+  std::vector<GemmCall> calls;
+  for (const index_t size : {2, 16, 64, 100}) {
+    for (const index_t k : {1, 15, 32, 48, 64, 96, 192, 1000}) {
+      for (const bool transpose_a : {false, true}) {
+        for (const bool transpose_b : {false, true}) {
+          calls.push_back({transpose_a, transpose_b, size, 1, k});
+          calls.push_back({transpose_a, transpose_b, 1, size, k});
+        }
+      }
+    }
+  }
+  probe_gemm(context, calls);
 }
 
 TEST_CASE("a batch of products gives the same bits on any number of threads", "[gemm]") {
