@@ -70,13 +70,13 @@ Json checkpoints_json(const Plan& plan) {
           {"every_s", checkpoint.every.seconds},
           {"at_end", checkpoint.at_end},
           {"keep", checkpoint.keep},
+          {"keep_every", checkpoint.keep_every},
+          {"keep_best", checkpoint.keep_best},
           {"read_back", checkpoint.read_back},
           {"async", checkpoint.async},
           {"count", count},
           {"bytes_each", bytes},
-          {"bytes_on_disk_at_most",
-           bytes * (checkpoint.every.seconds > 0 ? checkpoint.keep + 1
-                                                 : std::min(count, checkpoint.keep + 1))}};
+          {"bytes_on_disk_at_most", bytes * plan.most_checkpoints()}};
 }
 
 }  // namespace

@@ -171,6 +171,10 @@ void print_traffic(const CheckReport& report, std::ostream& text) {
       most(report.dp_sent), layout.zero == 1 ? " out, parameters back" : "", most(report.pp_sent));
 }
 
+std::string best_metric(const Plan& plan) {
+  return "validation " + (plan.task.target.is_set() ? plan.task.target.metric : "accuracy");
+}
+
 // When the state is saved, and what that takes on the disk. A new one is whole before an old one
 // goes, so for a moment there is one more than is kept.
 void print_checkpoints(const Plan& plan, std::ostream& text) {
@@ -189,13 +193,18 @@ void print_checkpoints(const Plan& plan, std::ostream& text) {
   if (checkpoint.at_end) moments_of.push_back("at the end");
   const std::string when = fmt::format("{}", fmt::join(moments_of, " and "));
   const index_t moments = plan.optimizer.num_moments();
-  const index_t most = by_time ? checkpoint.keep + 1 : count;  // at once
+  std::string kept =
+      fmt::format("the newest {} kept", by_time ? checkpoint.keep : std::min(count, checkpoint.keep));
+  if (checkpoint.keep_every > 0)
+    kept += fmt::format(", and each at a multiple of {} steps", checkpoint.keep_every);
+  if (checkpoint.keep_best > 0)
+    kept += fmt::format(", and the best {} by {}", checkpoint.keep_best, best_metric(plan));
   text << fmt::format(
-      "checkpoints {}: {} in all{}, the newest {} kept{}\n"
+      "checkpoints {}: {} in all{}, {}{}\n"
       "  one has {} (parameters and {} moment{}); {} on disk at most\n",
-      when, count, by_time ? " but those by time" : "", std::min(most, checkpoint.keep),
+      when, count, by_time ? " but those by time" : "", kept,
       plan.stages_checkpoints() ? "; written while steps go on" : "", bytes_text(bytes), moments,
-      plural(moments), bytes_text(bytes * std::min(most, checkpoint.keep + 1)));
+      plural(moments), bytes_text(bytes * plan.most_checkpoints()));
 }
 
 }  // namespace

@@ -65,7 +65,10 @@ void add_prune(CLI::App& ckpt, CkptPruneOptions& options) {
       "Refused while a run writes there. Exit code 5 where a damaged one was met");
   command->add_option("RUN", options.path, "a run folder")->required();
   command->add_option("--keep", options.keep, "newest ones that stay, once verified")->required();
-  command->add_option("--every", options.every, "those of every M-th step stay, too")
+  command
+      ->add_option("--every", options.every,
+                   "those of every M-th step stay, too (default: checkpoint.keep_every of the "
+                   "run's plan; its keep_best stay in any case)")
       ->type_name("M");
   command
       ->add_option("--pin", options.pins,

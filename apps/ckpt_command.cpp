@@ -7,13 +7,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "apps/ckpt_output.hpp"
+#include "apps/kept_checkpoints.hpp"
 #include "apps/progress_line.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_diff.hpp"
 #include "io/checkpoint/checkpoint_folder.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/pins.hpp"
 #include "io/checkpoint/verify.hpp"
 
 namespace weft {
@@ -56,21 +59,54 @@ void finish(const CkptOptions& options, const Json& json, std::ostream& text, st
 
 }  // namespace
 
+namespace {
+
+// What is special about checkpoints of a folder: for a look, where nothing is a fault that stops.
+struct Marks {
+  std::set<index_t> pinned, best;
+  std::string fault;
+
+  explicit Marks(const std::string& folder, const std::vector<CheckpointPlace>& places) {
+    try {
+      pinned = pinned_steps(folder);
+      auto retention = recorded_retention(folder);
+      if (!retention) return;
+      // The best one is of interest where the plan does not keep it, too.
+      retention->keep_best = std::max<index_t>(1, retention->keep_best);
+      best = best_steps(*retention, places, opens);
+    } catch (const Error& error) {
+      fault = error.what();
+    }
+  }
+
+  std::string text(index_t step) const {
+    std::string text = pinned.contains(step) ? "  pinned" : "";
+    return best.contains(step) ? text + "  best" : text;
+  }
+};
+
+}  // namespace
+
 int ckpt_ls(const CkptOptions& options, std::ostream& text, std::ostream& out) {
   const std::string folder = checkpoints_of(options.path);
   Json list = Json::array();
   bool is_damaged = false;
   text << fmt::format("{:>10}  {:20}  {:>10}  {:>5}  {:32}  {}\n", "step", "written", "MiB",
                       "files", "state", "layout");
-  for (const CheckpointPlace& place : list_checkpoints(folder)) {
-    Json one{{"step", place.step}, {"path", place.path}};
+  const std::vector<CheckpointPlace> places = list_checkpoints(folder);
+  const Marks marks(folder, places);
+  for (const CheckpointPlace& place : places) {
+    Json one{{"step", place.step},
+             {"path", place.path},
+             {"pinned", marks.pinned.contains(place.step)},
+             {"best", marks.best.contains(place.step)}};
     try {
       const Manifest manifest = open_checkpoint(place.path).manifest;
       one.update(manifest_json(manifest));
       one["opens"] = true;
-      text << fmt::format("{:>10}  {:20}  {:>10.2f}  {:>5}  {:32}  {}\n", manifest.step,
+      text << fmt::format("{:>10}  {:20}  {:>10.2f}  {:>5}  {:32}  {}{}\n", manifest.step,
                           manifest.written, mib(bytes_of(manifest)), manifest.files.size() + 1,
-                          manifest.state_fingerprint, manifest.layout);
+                          manifest.state_fingerprint, manifest.layout, marks.text(place.step));
     } catch (const Error& error) {
       is_damaged = true;
       one["opens"] = false;
@@ -80,6 +116,8 @@ int ckpt_ls(const CkptOptions& options, std::ostream& text, std::ostream& out) {
     list.push_back(one);
   }
   if (list.empty()) text << fmt::format("(none in {})\n", folder);
+  if (!marks.fault.empty())
+    text << fmt::format("which are pinned or best is not all known: {}\n", marks.fault);
   finish(options, {{"folder", folder}, {"checkpoints", list}}, text, out);
   return static_cast<int>(is_damaged ? ExitCode::data : ExitCode::done);
 }

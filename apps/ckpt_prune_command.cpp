@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <set>
 #include <utility>
 
 #include "apps/ckpt_output.hpp"
+#include "apps/kept_checkpoints.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_folder.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
@@ -25,7 +27,7 @@ using Json = nlohmann::ordered_json;
 // What becomes of one checkpoint, and why.
 struct Fate {
   CheckpointPlace place;
-  enum class Kind { newest, damaged, pinned, every, goes } kind;
+  enum class Kind { newest, damaged, pinned, every, best, goes } kind;
   std::string fault = {};  // of a damaged one
 };
 
@@ -94,27 +96,43 @@ class Pruning {
     }
     pinned_ = pinned_steps(folder_);
     pinned_.insert(options_.pins.begin(), options_.pins.end());
+    retention_ = recorded_retention(folder_).value_or(Retention{});
+    is_every_the_plans_ = !options_.every && retention_.keep_every > 0;
+    if (options_.every) retention_.keep_every = *options_.every;
   }
 
   void decide() {
     using Kind = Fate::Kind;
+    const std::set<index_t> best = best_steps(
+        retention_, places_, [&](const CheckpointPlace& place) { return fault_of(place).empty(); });
     for (const CheckpointPlace& place : places_) {
       if (num_sound_ < options_.keep) {
-        const std::string fault = fault_of(place);
+        const std::string& fault = fault_of(place);
         if (fault.empty()) ++num_sound_;
         fates_.push_back({place, fault.empty() ? Kind::newest : Kind::damaged, fault});
       } else if (pinned_.contains(place.step)) {
         fates_.push_back({place, Kind::pinned});
-      } else if (options_.every && place.step % *options_.every == 0) {
+      } else if (retention_.keeps_step(place.step)) {
         fates_.push_back({place, Kind::every});
+      } else if (best.contains(place.step)) {
+        fates_.push_back({place, Kind::best});
+      } else if (faults_.contains(place.step)) {
+        // One of the best, or it had not been read.
+        fates_.push_back({place, Kind::damaged, fault_of(place)});
       } else {
         fates_.push_back({place, Kind::goes});
       }
     }
   }
 
-  // Empty where every byte is as it was written.
-  std::string fault_of(const CheckpointPlace& place) {
+  // Empty where every byte is as it was written. Each is read once.
+  const std::string& fault_of(const CheckpointPlace& place) {
+    const auto known = faults_.find(place.step);
+    return known != faults_.end() ? known->second
+                                  : faults_.emplace(place.step, find_fault(place)).first->second;
+  }
+
+  std::string find_fault(const CheckpointPlace& place) {
     try {
       const std::string what = fmt::format("step {}: verified", place.step);
       const VerifyReport report =
@@ -136,7 +154,10 @@ class Pruning {
       case Fate::Kind::pinned:
         return line_.keep(step + ": stays, pinned");
       case Fate::Kind::every:
-        return line_.keep(fmt::format("{}: stays, one of every {}", step, *options_.every));
+        return line_.keep(fmt::format("{}: stays, one of every {}{}", step, retention_.keep_every,
+                                      is_every_the_plans_ ? " (the plan's keep_every)" : ""));
+      case Fate::Kind::best:
+        return line_.keep(step + ": stays, best by its evaluation (the plan's keep_best), sound");
       case Fate::Kind::goes:
         break;
     }
@@ -146,7 +167,7 @@ class Pruning {
   }
 
   Json json() const {
-    static constexpr const char* words[] = {"sound", "damaged", "pinned", "every", ""};
+    static constexpr const char* words[] = {"sound", "damaged", "pinned", "every", "best", ""};
     Json kept = Json::array(), removed = Json::array();
     for (const Fate& fate : fates_) {
       if (fate.kind == Fate::Kind::goes) {
@@ -168,7 +189,10 @@ class Pruning {
   std::unique_ptr<Lease> lease_;
   std::vector<CheckpointPlace> places_;  // newest first
   std::set<index_t> pinned_;
-  std::vector<Fate> fates_;  // of places_
+  Retention retention_;                    // the plan's, but for what the options say
+  bool is_every_the_plans_ = false;        // retention_.keep_every
+  std::map<index_t, std::string> faults_;  // of the steps that were read
+  std::vector<Fate> fates_;                // of places_
   index_t num_sound_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/agreement.hpp"
+#include "apps/kept_checkpoints.hpp"
 #include "apps/layout_json.hpp"
 #include "apps/version_command.hpp"
 #include "io/checkpoint/hdf5_file.hpp"
@@ -39,11 +40,13 @@ class Timer {
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(Communicator& world, const Plan& plan, const TrainingData& data,
-                               const std::string& run_folder, std::ostream& text)
+                               const std::string& run_folder, const RunHistory& history,
+                               std::ostream& text)
     : world_(world),
       plan_(plan),
       data_(data),
       folder_(world.broadcast_string("checkpoint.folder", 0, run_folder + "/checkpoints")),
+      history_(history),
       text_(text) {}
 
 void RunCheckpoints::check_build(const Plan& plan, bool resumes) {
@@ -76,18 +79,21 @@ void RunCheckpoints::identify(const Trainer& trainer) {
 index_t RunCheckpoints::restore(Trainer& trainer, const ResumeOptions& options) {
   identify(trainer);
   steps_saved_ = Resume(world_, folder_, options, plan_, identity_, text_).restore(trainer);
-  // What a run that was killed had not come to: the one just loaded is sound.
+  return steps_saved_;
+}
+
+// What a run that was killed had not come to: the one just loaded is sound.
+void RunCheckpoints::retire() {
   agree(world_, "retire", [&] {
     if (world_.rank() != 0) return;
     try {
-      retire_older(folder_, steps_saved_, plan_.checkpoint.keep);
+      retire_older(folder_, steps_saved_, retention_of(plan_, history_));
     } catch (const Error& error) {
       // PINS cannot be read: no reason to stop a run that has its state.
       if (error.code() != ExitCode::data) throw;
       text_ << "weft: WARNING: " << error.what() << std::endl;
     }
   });
-  return steps_saved_;
 }
 
 bool RunCheckpoints::saves_any() const { return saves(plan_); }
@@ -110,12 +116,17 @@ void RunCheckpoints::make_writer(const Trainer& trainer) {
   identify(trainer);
   if (writer_) return;
   const CheckpointOptions options{.folder = folder_,
-                                  .keep = plan_.checkpoint.keep,
+                                  .retention = retention_of(plan_, history_),
                                   .read_back = plan_.checkpoint.read_back,
                                   .program = version_number(),
                                   .plan_name = plan_.name,
                                   .layout = layout_text(plan_)};
   writer_.emplace(world_, options, identity_);
+}
+
+// All evaluations up to the step to be saved are done: one that falls on it comes before it.
+void RunCheckpoints::rank_checkpoints() {
+  if (world_.rank() == 0) writer_->set_ranked(retention_of(plan_, history_).ranked);
 }
 
 bool RunCheckpoints::is_time_for_one() const {
@@ -155,6 +166,7 @@ std::vector<SaveResult> RunCheckpoints::after_step(Trainer& trainer, Next next, 
     over.push_back(save(trainer));
   } else {
     const Timer staged(trace, staged_s_);
+    rank_checkpoints();
     add(writer_->start(trainer.state(), trainer.progress()));
   }
   return over;
@@ -169,6 +181,7 @@ std::vector<SaveResult> RunCheckpoints::finish(Trainer& trainer) {
 SaveResult RunCheckpoints::save(Trainer& trainer) {
   const Trace::Span span(&trainer.context().trace, Activity::checkpoint, "checkpoint.save");
   make_writer(trainer);
+  rank_checkpoints();
   return remember(writer_->save(trainer.state(), trainer.share_to_write(), trainer.progress()),
                   trainer);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/resume.hpp"
+#include "apps/run_history.hpp"
 #include "apps/run_start.hpp"
 #include "apps/trainer.hpp"
 #include "io/checkpoint/checkpoint_writer.hpp"
@@ -24,10 +25,10 @@ enum class Next : std::uint8_t { step, end, stop };
 
 class RunCheckpoints {
  public:
-  // Collective. `run_folder` matters on rank 0 alone. `text` is for people, written to by rank 0.
-  // Everything must outlive it.
+  // Collective. `run_folder` and `history` (its evaluations: which checkpoints are the best) matter
+  // on rank 0 alone. `text` is for people, written to by rank 0. Everything must outlive it.
   RunCheckpoints(Communicator& world, const Plan& plan, const TrainingData& data,
-                 const std::string& run_folder, std::ostream& text);
+                 const std::string& run_folder, const RunHistory& history, std::ostream& text);
 
   // Throws Error(usage) where the plan or the command line needs checkpoints and this build has no
   // HDF5.
@@ -37,9 +38,11 @@ class RunCheckpoints {
   static std::unique_ptr<Lease> take_lease(const Plan& plan, bool resumes,
                                            const std::string& run_folder, std::ostream& text);
 
-  // Collective. Returns the steps done. Removes older ones than are to stay; where PINS cannot be
-  // read rank 0 warns, and none goes.
+  // Collective. Returns the steps done.
   index_t restore(Trainer& trainer, const ResumeOptions& options);
+  // Collective, after restore(), once the history has what came before. Removes older ones than are
+  // to stay; where PINS cannot be read rank 0 warns, and none goes.
+  void retire();
 
   // Whether this plan and build save any.
   bool saves_any() const;
@@ -77,6 +80,7 @@ class RunCheckpoints {
   // Rank 0, once: what the checkpoints belong to. Reads all of the data set.
   void identify(const Trainer& trainer);
   void make_writer(const Trainer& trainer);
+  void rank_checkpoints();
   std::optional<SaveResult> start(Trainer& trainer);
   SaveResult remember(SaveResult saved, Trainer& trainer);
 
@@ -84,6 +88,7 @@ class RunCheckpoints {
   const Plan& plan_;
   const TrainingData& data_;
   std::string folder_;
+  const RunHistory& history_;
   std::ostream& text_;
   RunIdentity identity_;
   std::optional<CheckpointWriter> writer_;  // from the first save on

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <sstream>
 
 namespace weft {
@@ -45,6 +46,23 @@ double RunHistory::elapsed_s(Clock::time_point now) const {
 
 Json RunHistory::stamp(Clock::time_point now) const {
   return {{"training_s", training_s_}, {"elapsed_s", elapsed_s(now)}};
+}
+
+std::vector<index_t> RunHistory::steps_by_worth(const TargetPlan& target) const {
+  const std::string metric = target.is_set() ? target.metric : "accuracy";
+  const double sign = target.smaller_is_better() ? -1.0 : 1.0;
+  std::map<index_t, double> worth;
+  for (const Json& line : evaluations_) {
+    const std::optional<double> value = number_at(line, metric);
+    // A run that was complete when it was resumed evaluates its last step once more.
+    if (value && line.value("split", "") == target.split)
+      worth.emplace(line.at("step").get<index_t>(), sign * *value);
+  }
+  std::vector<index_t> steps;
+  for (const auto& [step, value] : worth) steps.push_back(step);
+  std::stable_sort(steps.begin(), steps.end(),
+                   [&](index_t a, index_t b) { return worth[a] > worth[b]; });
+  return steps;
 }
 
 Json RunHistory::target_json(const TargetPlan& target) const {

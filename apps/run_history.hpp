@@ -35,6 +35,10 @@ class RunHistory {
   // {"training_s", "elapsed_s"}, as now.
   nlohmann::ordered_json stamp(Clock::time_point now = Clock::now()) const;
 
+  // The evaluated steps, the best first: by the target's metric, or by validation accuracy where
+  // there is no target. Of equal ones the earlier; without those whose metric is not defined.
+  std::vector<index_t> steps_by_worth(const TargetPlan& target) const;
+
   // What the summary says of the target: null where the plan has none. It counts as reached,
   // stably, at the first of two evaluations one after the other that both reach it.
   nlohmann::ordered_json target_json(const TargetPlan& target) const;

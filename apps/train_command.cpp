@@ -57,11 +57,12 @@ class TrainJob {
                     options_.resume ? Trainer::Start::restored : Trainer::Start::at_first_step);
     if (is_first()) say_start(trainer);
     // Ends before the trainer, whose state its thread may be reading.
-    RunCheckpoints checkpoints(start_.world(), plan_, data_, run_folder_, text_);
+    RunCheckpoints checkpoints(start_.world(), plan_, data_, run_folder_, history_, text_);
     checkpoints_ = &checkpoints;
     if (options_.resume) {
       first_step_ = checkpoints_->restore(trainer, *options_.resume);
       agree(start_.world(), "run log", [&] { reopen_run_log(); });
+      checkpoints_->retire();
     }
     checkpoints.prepare(trainer);
     train(trainer);

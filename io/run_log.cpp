@@ -187,11 +187,16 @@ void RunLog::add_step(const StepRecord& record) {
   steps_.write_line(json_line(record));
 }
 
-// Opened for each line: these are rare.
+// Opened for each line: these are rare. On the disk at once: which checkpoints stay is decided by
+// evaluations.
 void RunLog::append_line(std::string_view name, std::string_view json_object) {
+  std::error_code ignored;
+  const bool is_new = !fs::exists(path_of(name), ignored);
   OutputFile file(path_of(name), OutputFile::Mode::append);
   file.write_line(json_object);
+  file.sync();
   file.close();
+  if (is_new) sync_folder(folder_);
 }
 
 void RunLog::add_evaluation(std::string_view json_object) {

@@ -61,7 +61,7 @@ class Bench {
         trainer_(plan_of(sizes), data, split_, transport),
         writer_(world_,
                 {.folder = sizes.folder,
-                 .keep = 1,
+                 .retention = {.keep = 1},
                  .read_back = true,
                  .program = "bench",
                  .plan_name = "async_save",

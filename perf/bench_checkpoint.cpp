@@ -108,7 +108,7 @@ class Bench {
         buffer_(make_buffer()),
         writer_(world_,
                 {.folder = sizes.folder,
-                 .keep = 1,
+                 .retention = {.keep = 1},
                  .read_back = false,
                  .program = "bench",
                  .plan_name = "checkpoint",

@@ -4,14 +4,11 @@
 
 #include <array>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "core/drill_point.hpp"
 #include "core/error.hpp"
-#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/index_file.hpp"
-#include "io/checkpoint/pins.hpp"
 #include "io/checkpoint/shard_format.hpp"
 #include "io/checkpoint/shard_record.hpp"
 #include "io/checkpoint/verify.hpp"
@@ -36,19 +33,6 @@ std::string fault_of(const std::function<void()>& body) {
 }
 
 }  // namespace
-
-void retire_older(const std::string& folder, index_t newest, index_t keep) {
-  index_t valid = 0;
-  const std::set<index_t> pinned = pinned_steps(folder);
-  for (const CheckpointPlace& place : list_checkpoints(folder)) {
-    if (place.step > newest) continue;
-    if (valid >= keep) {
-      if (!pinned.contains(place.step)) remove_checkpoint(folder, place);
-    } else if (fault_of([&] { read_checkpoint_texts(place.path); }).empty()) {
-      ++valid;
-    }
-  }
-}
 
 double SaveResult::work_s() const {
   double seconds = 0.0;
@@ -103,7 +87,7 @@ void CheckpointSave::work(const std::stop_token& stop) {
         verify_shard(result_.path, record_, stop);
         break;
       case Stage::retire:
-        if (is_first()) retire_older(options_.folder, progress_.step, options_.keep);
+        if (is_first()) retire_older(options_.folder, progress_.step, options_.retention);
         break;
       case Stage::over:
         break;

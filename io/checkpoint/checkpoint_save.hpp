@@ -15,14 +15,15 @@
 #include "io/checkpoint/checkpoint_folder.hpp"
 #include "io/checkpoint/checkpoint_index.hpp"
 #include "io/checkpoint/local_state.hpp"
+#include "io/checkpoint/retention.hpp"
 #include "io/checkpoint/shard_writer.hpp"
 #include "parallel/comm/communicator.hpp"
 
 namespace weft {
 
 struct CheckpointOptions {
-  std::string folder;  // RUN/checkpoints; exists; this run holds its lease
-  index_t keep = 2;    // newest ones that stay
+  std::string folder;        // RUN/checkpoints; exists; this run holds its lease
+  Retention retention = {};  // once the new one is there
   // Read the new one back from the disk and compare, before an older one goes.
   bool read_back = true;
   // What the manifest tells people.
@@ -53,11 +54,6 @@ struct SaveResult {
 
   double work_s() const;
 };
-
-// Removes what is older than the `keep` newest checkpoints up to step `newest`, which is known to
-// be sound; those that do not open are not counted, pinned ones (PINS) stay. Only for the holder of
-// the lease. Throws Error(failed), and Error(data) where PINS cannot be read: then nothing goes.
-void retire_older(const std::string& folder, index_t newest, index_t keep);
 
 class CheckpointSave {
  public:

@@ -14,6 +14,11 @@ CheckpointWriter::CheckpointWriter(Communicator& world, CheckpointOptions option
 
 CheckpointWriter::~CheckpointWriter() = default;
 
+void CheckpointWriter::set_ranked(std::vector<index_t> steps) {
+  assert(!is_under_way());
+  options_.retention.ranked = std::move(steps);
+}
+
 SaveResult CheckpointWriter::save(const LocalState& state, const FlatRanges& share,
                                   const RunProgress& progress) {
   assert(!is_under_way());

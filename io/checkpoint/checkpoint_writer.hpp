@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/arena.hpp"
 #include "core/flat_ranges.hpp"
@@ -26,6 +27,10 @@ class CheckpointWriter {
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+
+  // Local, none being under way: which steps are how good (Retention), for the saves from now on.
+  // Rank 0's counts.
+  void set_ranked(std::vector<index_t> steps);
 
   // Collective over the world, none being under way. `share`: what this rank writes of every kind;
   // the shares of all ranks make up everything once. Never throws for what a disk does: that is in

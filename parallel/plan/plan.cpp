@@ -1,5 +1,6 @@
 #include "parallel/plan/plan.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "parallel/plan/plan_keys.hpp"
@@ -36,6 +37,19 @@ index_t Plan::num_checkpoints() const {
   const index_t on_the_way = checkpoint.every_steps > 0 ? num_steps() / checkpoint.every_steps : 0;
   const bool end_is_one = checkpoint.every_steps > 0 && num_steps() % checkpoint.every_steps == 0;
   return on_the_way + (checkpoint.at_end && !end_is_one ? 1 : 0);
+}
+
+index_t Plan::most_checkpoints() const {
+  const bool by_time = checkpoint.every.seconds > 0;
+  index_t marked = 0;  // by keep_every
+  if (const index_t every = checkpoint.keep_every; every > 0) {
+    const index_t apart = by_time                      ? every
+                          : checkpoint.every_steps > 0 ? std::lcm(every, checkpoint.every_steps)
+                                                       : num_steps() + 1;
+    marked = num_steps() / apart;
+  }
+  const index_t kept = checkpoint.keep + 1 + marked + checkpoint.keep_best;
+  return by_time ? kept : std::min(kept, num_checkpoints());
 }
 
 index_t Plan::padded_classes() const { return round_up(sample_shape(task).classes, num_pieces()); }

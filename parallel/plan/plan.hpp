@@ -127,6 +127,8 @@ struct CheckpointPlan {
   index_t every_steps = 0;  // 0: none by number
   TimeSpan every = {};      // since the one before, by rank 0's clock; 0: none by time
   index_t keep = 2;         // newest ones that stay
+  index_t keep_every = 0;   // and those of every so many steps; 0: none
+  index_t keep_best = 0;    // and so many whose evaluation was best
   bool at_end = true;       // one after the last step
   bool read_back = true;    // read and verify a new one before an older one is deleted
   bool async = false;       // steps go on while a copy of the state is written
@@ -183,6 +185,10 @@ struct Plan {
   // Whether a checkpoint is due once `num_done` steps are done, and how many a whole run writes.
   bool is_checkpoint_due(index_t num_done) const;
   index_t num_checkpoints() const;
+  // At most so many lie on the disk at once: a new one is whole before an older one goes.
+  index_t most_checkpoints() const;
+  // Steps from one evaluation to the next; 0: only at the end.
+  index_t steps_per_evaluation() const { return eval.every_epochs * steps_per_epoch(); }
   // Whether checkpoints on the way are written from copies of the state, so that steps go on.
   bool stages_checkpoints() const { return checkpoint.async && saves_on_the_way(); }
   bool saves_on_the_way() const {

@@ -225,6 +225,10 @@ void add_checkpoint(Keys& keys) {
   add("checkpoint.every", &field_at<&Plan::checkpoint, &CheckpointPlan::every>, {}, "\"30m\"");
   add("checkpoint.keep", &field_at<&Plan::checkpoint, &CheckpointPlan::keep>, kept_checkpoints,
       "2");
+  add("checkpoint.keep_every", &field_at<&Plan::checkpoint, &CheckpointPlan::keep_every>,
+      IntegerRange{0, count_limit}, "1000");
+  add("checkpoint.keep_best", &field_at<&Plan::checkpoint, &CheckpointPlan::keep_best>,
+      IntegerRange{0, 1000}, "1");
   add("checkpoint.at_end", &field_at<&Plan::checkpoint, &CheckpointPlan::at_end>, {}, "true");
   add("checkpoint.read_back", &field_at<&Plan::checkpoint, &CheckpointPlan::read_back>, {}, "true");
   add("checkpoint.async", &field_at<&Plan::checkpoint, &CheckpointPlan::async>, {}, "true");

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "parallel/plan/balance.hpp"
 #include "parallel/plan/nearest.hpp"
@@ -170,6 +171,75 @@ void warn_of_lost_stop(const Plan& plan, Warnings& found) {
                               "lost; set checkpoint.every_steps or checkpoint.at_end = true"});
 }
 
+// "multiples of 200 steps", with what else is saved.
+std::string saved_text(const Plan& plan) {
+  const CheckpointPlan& checkpoint = plan.checkpoint;
+  const bool by_time = checkpoint.every.seconds > 0;
+  if (checkpoint.every_steps == 0) return by_time ? "by the clock alone" : "only at the end";
+  return fmt::format("at multiples of {} steps{}", checkpoint.every_steps,
+                     by_time ? " and by the clock" : "");
+}
+
+// The best can be kept only of steps that are both saved and evaluated; the last one is the newest
+// anyway. By the clock a step is met by chance.
+void warn_of_no_best(const Plan& plan, Warnings& found) {
+  const CheckpointPlan& checkpoint = plan.checkpoint;
+  const index_t last = plan.num_steps(), epoch = plan.steps_per_epoch();
+  const index_t interval = plan.steps_per_evaluation();
+  if (checkpoint.keep_best == 0) return;
+  const bool is_evaluated = interval > 0 && interval < last;
+  if (is_evaluated && checkpoint.every_steps > 0 &&
+      std::lcm(interval, checkpoint.every_steps) < last)
+    return;
+  std::string message = fmt::format(
+      "no step before the last is both saved and evaluated, so no earlier checkpoint can be the "
+      "best: steps are saved {}, and evaluated {}",
+      saved_text(plan),
+      is_evaluated ? fmt::format("at multiples of {}", interval) : "only at the end");
+  std::vector<PlanFix> fixes;
+  if (epoch >= last) {
+    message += fmt::format("; with an epoch of {} steps a run of {} has nothing to choose from",
+                           epoch, last);
+  } else {
+    const index_t wanted = is_evaluated ? interval : epoch;
+    const auto divides = [&](index_t steps) { return wanted % steps == 0; };
+    const index_t now = checkpoint.every_steps > 0 ? checkpoint.every_steps : wanted;
+    std::string better;
+    for (const index_t steps : nearest_legal(now, 1, wanted, 1, divides)) {
+      better += fmt::format("{}{}", better.empty() ? "" : " or ", steps);
+      fixes.push_back({{"checkpoint.every_steps", fmt::format("{}", steps)}});
+      if (!is_evaluated) fixes.back().push_back({"eval.every_epochs", "1"});
+    }
+    message += fmt::format("; all evaluated ones are saved with checkpoint.every_steps = {}{}",
+                           better, is_evaluated ? "" : " and eval.every_epochs = 1");
+  }
+  found.push_back(
+      {.key = "checkpoint.keep_best", .message = std::move(message), .fixes = std::move(fixes)});
+}
+
+// The same for steps that stay by their number.
+void warn_of_none_kept(const Plan& plan, Warnings& found) {
+  const index_t every = plan.checkpoint.keep_every, saved = plan.checkpoint.every_steps;
+  if (every == 0) return;
+  const bool ends_on_one = plan.checkpoint.at_end && plan.num_steps() % every == 0;
+  if (ends_on_one || (saved > 0 && std::lcm(every, saved) <= plan.num_steps())) return;
+  std::vector<PlanFix> fixes;
+  std::string better;
+  const auto any = [](index_t) { return true; };
+  if (saved > 0) {
+    for (const index_t steps : nearest_legal(every, saved, plan.num_steps(), saved, any)) {
+      better += fmt::format(
+          "{}{}", better.empty() ? "; kept are some with checkpoint.keep_every = " : " or ", steps);
+      fixes.push_back({{"checkpoint.keep_every", fmt::format("{}", steps)}});
+    }
+  }
+  found.push_back({.key = "checkpoint.keep_every",
+                   .message = fmt::format("no step that is surely saved is a multiple of {}: steps "
+                                          "are saved {}{}",
+                                          every, saved_text(plan), better),
+                   .fixes = std::move(fixes)});
+}
+
 }  // namespace
 
 std::vector<PlanFault> warnings(const Plan& plan) {
@@ -193,6 +263,8 @@ std::vector<PlanFault> warnings(const Plan& plan) {
   warn_of_uneven_rows(plan, found);
   warn_of_warmup(plan, found);
   warn_of_lost_stop(plan, found);
+  warn_of_no_best(plan, found);
+  warn_of_none_kept(plan, found);
   return found;
 }
 

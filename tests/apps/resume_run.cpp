@@ -28,9 +28,14 @@ PartResult run_rank(const Plan& plan, const ResumeData& data, const RunPart& par
   const TrainingData& training = data.training();
   Trainer trainer(plan, *training.images, training.split, transport,
                   part.resume ? Trainer::Start::restored : Trainer::Start::at_first_step);
-  RunCheckpoints checkpoints(trainer.mesh().world(), plan, training, part.run_folder, text);
+  const RunHistory history;
+  RunCheckpoints checkpoints(trainer.mesh().world(), plan, training, part.run_folder, history,
+                             text);
   try {
-    if (part.resume) result.first_step = checkpoints.restore(trainer, *part.resume);
+    if (part.resume) {
+      result.first_step = checkpoints.restore(trainer, *part.resume);
+      checkpoints.retire();
+    }
     const bool saves_by_plan = plan.checkpoint.every_steps > 0;
     if (saves_by_plan) checkpoints.prepare(trainer);
     while (trainer.steps_done() < part.until) {

@@ -190,6 +190,20 @@ TEST_CASE("checkpoints: when, how many, how large") {
   CHECK(json()["bytes_on_disk_at_most"] == 6 * parameter_bytes);
 }
 
+TEST_CASE("what of a run's checkpoints stays") {
+  Plan plan = sample_plan();  // 20 steps
+  plan.checkpoint = {.every_steps = 2, .keep = 1, .keep_every = 10, .keep_best = 2};
+  plan.task.target = {.metric = "loss", .at_least = {}, .at_most = 1.0};
+  const std::string text = check(plan, std::nullopt, false).text;
+  CHECK_THAT(text, Catch::Contains("10 in all, the newest 1 kept, and each at a multiple of 10 "
+                                   "steps, and the best 2 by validation loss\n"));
+  const auto json = nlohmann::json::parse(check(plan, std::nullopt, true).out)["checkpoints"];
+  CHECK(json["keep_every"] == 10);
+  CHECK(json["keep_best"] == 2);
+  // One while it is new, the newest, steps 10 and 20, two best ones.
+  CHECK(json["bytes_on_disk_at_most"] == 6 * json["bytes_each"].get<index_t>());
+}
+
 TEST_CASE("the copy for checkpoints is the share that a rank writes, all shares the checkpoint") {
   Plan plan = sample_plan();
   const auto memory = [&] {

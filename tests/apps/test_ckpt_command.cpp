@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "apps/ckpt_command.hpp"
+#include "io/checkpoint/pins.hpp"
 #include "io/checkpoint/verify.hpp"
 #include "tests/io/checkpoint/state_ranks.hpp"
 #include "tests/io/temporary_folder.hpp"
@@ -126,6 +127,49 @@ TEST_CASE("ckpt ls shows a run's checkpoints, newest first", "[ckpt_command]") {
   }
   CHECK(list[0]["state_fingerprint"] == list[1]["state_fingerprint"]);
   CHECK(said.text.find("\n        10  ") < said.text.find("\n         9  "));
+}
+
+TEST_CASE("ckpt ls marks what is pinned and what is best", "[ckpt_command]") {
+  const TemporaryFolder run_folder;
+  const std::string folder = run_folder / "checkpoints";
+  fs::create_directory(folder);
+  for (const index_t step : {3, 6, 9}) save_state(model(), {}, folder, step, 1);
+  const auto marked = [&](const char* mark) {
+    std::vector<index_t> steps;
+    const json list = run(ckpt_ls, {.path = folder}).object["checkpoints"];
+    for (const json& one : list) {
+      if (one[mark]) steps.push_back(one["step"]);
+    }
+    return steps;
+  };
+  using Steps = std::vector<index_t>;
+  pin_steps(folder, {6, 7});
+  CHECK(marked("pinned") == Steps{6});
+  CHECK(marked("best").empty());  // no run around it, so no evaluations
+  const std::string plan =
+      "[model]\nkind = \"mlp\"\nlayers = 2\nhidden = 48\n[batch]\nglobal = 128\nmicro = 16\n"
+      "[optimizer]\nlr = 1e-3\n[run]\nsteps = 20\n";
+  write_all(run_folder / "plan.toml", plan);
+  CHECK(marked("best").empty());
+  // A run may be at half a line.
+  write_all(run_folder / "eval.jsonl",
+            "{\"step\":3,\"split\":\"validation\",\"accuracy\":0.7,\"loss\":2.0}\n"
+            "{\"step\":5,\"split\":\"validation\",\"accuracy\":0.9,\"loss\":0.1}\n"
+            "{\"step\":9,\"split\":\"validation\",\"accuracy\":0.6,\"loss\":1.0}\n{\"step\":");
+  CHECK(marked("best") == Steps{3});
+  CHECK_THAT(run(ckpt_ls, {.path = folder}).text, Contains("  best\n") && Contains("  pinned\n"));
+  const std::string by_loss =
+      "[task]\ntarget = { metric = \"loss\", split = \"validation\", at_most = 1.0 }\n";
+  write_all(run_folder / "plan.toml", by_loss + plan);
+  CHECK(marked("best") == Steps{9});
+  write_all(run_folder / "plan.toml", by_loss + plan + "[checkpoint]\nkeep_best = 2\n");
+  CHECK(marked("best") == Steps{9, 3});
+  // What is wrong beside the checkpoints is said, and no fault of theirs.
+  write_all(run_folder / "plan.toml", "no plan");
+  const Said said = run(ckpt_ls, {.path = run_folder.path()});
+  CHECK(said.exit_code == 0);
+  CHECK_THAT(said.text, Contains("not all known: ") && Contains("plan.toml:1"));
+  CHECK(marked("pinned") == Steps{6});
 }
 
 TEST_CASE("ckpt ls goes on after a damaged checkpoint", "[ckpt_command]") {

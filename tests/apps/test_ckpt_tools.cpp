@@ -208,21 +208,62 @@ TEST_CASE("ckpt prune leaves every M-th and the pinned", "[ckpt_tools]") {
   write_all(some.checkpoints + "/PINS", "# best so far\n 5 # of these\n\n4");
   run(ckpt_prune, CkptPruneOptions{.path = some.folder.path(), .keep = 1});
   CHECK(steps_in(some.checkpoints) == "11 5 4");
-  retire_older(some.checkpoints, 11, 1);
+  retire_older(some.checkpoints, 11, {.keep = 1});
   CHECK(steps_in(some.checkpoints) == "11 5 4");
   const Said again =
       run(ckpt_prune, CkptPruneOptions{.path = some.folder.path(), .keep = 1, .pins = {4, 11}});
   CHECK(again.exit_code == 0);
   CHECK(read_all(some.checkpoints + "/PINS") == "# best so far\n 5 # of these\n\n4\n11\n");
   write_all(some.checkpoints + "/PINS", "5\n");
-  retire_older(some.checkpoints, 11, 1);
+  retire_older(some.checkpoints, 11, {.keep = 1});
   CHECK(steps_in(some.checkpoints) == "11 5");
 
   write_all(some.checkpoints + "/PINS", "4\nfive\n");
   CHECK_THAT(refusal(ckpt_prune, {.path = some.folder.path(), .keep = 1}, ExitCode::data),
              Contains("PINS:2: expected the number of a step, found \"five\""));
-  CHECK(says(error_of([&] { retire_older(some.checkpoints, 11, 1); }), "PINS:2"));
+  CHECK(says(error_of([&] { retire_older(some.checkpoints, 11, {.keep = 1}); }), "PINS:2"));
   CHECK(steps_in(some.checkpoints) == "11 5");
+}
+
+TEST_CASE("ckpt prune leaves the best that the run's plan keeps", "[ckpt_tools]") {
+  Run some({2, 4, 5, 6, 8, 10, 11});
+  const std::string plan =
+      "[model]\nkind = \"mlp\"\nlayers = 2\nhidden = 48\n[batch]\nglobal = 128\nmicro = 16\n"
+      "[optimizer]\nlr = 1e-3\n[run]\nsteps = 20\n[checkpoint]\n";
+  std::string log;
+  for (const auto& [step, accuracy] :
+       std::vector<std::pair<int, double>>{{2, 0.5}, {4, 0.9}, {6, 0.7}, {7, 1.0}, {8, 0.8}})
+    log += json{{"step", step}, {"split", "validation"}, {"accuracy", accuracy}}.dump() + "\n";
+  write_all(some.folder / "eval.jsonl", log);
+  const auto prune = [&](CkptPruneOptions options) {
+    options.path = some.folder.path();
+    return run(ckpt_prune, options);
+  };
+  // Nothing goes while it cannot be told what is to stay.
+  write_all(some.folder / "plan.toml", "[checkpoint]\nkeep_bost = 1\n");
+  CHECK_THAT(refusal(ckpt_prune, {.path = some.folder.path(), .keep = 1}, ExitCode::usage),
+             Contains("plan.toml:2:1: checkpoint.keep_bost: unknown key"));
+  CHECK(steps_in(some.checkpoints) == "11 10 8 6 5 4 2");
+
+  // 4 was best, but is damaged: that is said, and 8 stays as well.
+  alter_shard(some.checkpoints, 4);
+  write_all(some.folder / "plan.toml", plan + "keep_best = 1\nkeep_every = 5\n");
+  const Said said = prune({.keep = 1});
+  CHECK(said.exit_code == 5);
+  CHECK(said.object["removed"] == json{6, 2});
+  CHECK_THAT(said.text, Contains("step 8: stays, best by its evaluation (the plan's keep_best)") &&
+                            Contains("step 4: stays, DAMAGED: ") &&
+                            Contains("step 5: stays, one of every 5 (the plan's keep_every)"));
+  CHECK(said.object["kept"][2]["because"] == "best");
+  CHECK(steps_in(some.checkpoints) == "11 10 8 5 4");
+  fs::remove_all(some.checkpoints + "/" + step_folder_name(4));
+  // Another M is the user's word.
+  const Said other = prune({.keep = 1, .every = 11});
+  CHECK(other.exit_code == 0);
+  CHECK(steps_in(some.checkpoints) == "11 8");
+  write_all(some.folder / "plan.toml", plan);
+  CHECK(run(ckpt_prune, CkptPruneOptions{.path = some.checkpoints, .keep = 1}).exit_code == 0);
+  CHECK(steps_in(some.checkpoints) == "11");
 }
 
 TEST_CASE("ckpt prune refuses what cannot be meant", "[ckpt_tools]") {

@@ -80,6 +80,32 @@ TEST_CASE("a loss is to fall; what is not defined or not there reaches nothing")
   CHECK(history.target_json(accuracy).at("best").is_null());
 }
 
+TEST_CASE("the best step is told by the target's metric, or else by accuracy") {
+  using Steps = std::vector<index_t>;
+  CHECK(with({}).steps_by_worth({}).empty());
+  // 0.9 twice: the earlier one first.
+  CHECK(with({0.5, 0.9, 0.7, 0.9}).steps_by_worth({}) == Steps{20, 40, 30, 10});
+  RunHistory history;
+  const auto add = [&](index_t step, const Json& loss_of, double accuracy_of, double f1) {
+    history.add_evaluation({{"step", step},
+                            {"split", "validation"},
+                            {"loss", loss_of},
+                            {"accuracy", accuracy_of},
+                            {"macro_f1", f1}});
+  };
+  add(5, 1.5, 0.4, 0.1);
+  add(10, 1.2, 0.3, 0.4);
+  add(15, nullptr, 0.2, 0.3);
+  add(20, 1.2, 0.6, 0.2);
+  add(20, 1.2, 0.1, 0.2);  // the end once more
+  history.add_evaluation({{"step", 10}, {"split", "test"}, {"accuracy", 1.0}});
+  CHECK(history.steps_by_worth({}) == Steps{20, 5, 10, 15});
+  CHECK(history.steps_by_worth(accuracy) == Steps{20, 5, 10, 15});
+  CHECK(history.steps_by_worth(loss) == Steps{10, 20, 5});  // not where it is not defined
+  CHECK(history.steps_by_worth({.metric = "macro_f1", .at_least = 0.9, .at_most = {}}) ==
+        Steps{10, 15, 20, 5});
+}
+
 TEST_CASE("times go on over a resume") {
   const RunHistory::Clock::time_point begin{100s};
   RunHistory history;

@@ -209,14 +209,18 @@ TEST_CASE("keys of checkpoints") {
       read(small_plan).checkpoint ==
       CheckpointPlan{.every_steps = 0, .every = {}, .keep = 2, .at_end = true, .read_back = true});
   CHECK_FALSE(read(small_plan).checkpoint.async);
-  CHECK(read(with_line("[checkpoint]\nevery_steps = 200\nevery = \"30m\"\nkeep = 3\n"
-                       "at_end = false\nread_back = false\nasync = true"))
-            .checkpoint == CheckpointPlan{.every_steps = 200,
-                                          .every = {1800},
-                                          .keep = 3,
-                                          .at_end = false,
-                                          .read_back = false,
-                                          .async = true});
+  CHECK(
+      read(with_line(
+               "[checkpoint]\nevery_steps = 200\nevery = \"30m\"\nkeep = 3\n"
+               "keep_every = 1000\nkeep_best = 1\nat_end = false\nread_back = false\nasync = true"))
+          .checkpoint == CheckpointPlan{.every_steps = 200,
+                                        .every = {1800},
+                                        .keep = 3,
+                                        .keep_every = 1000,
+                                        .keep_best = 1,
+                                        .at_end = false,
+                                        .read_back = false,
+                                        .async = true});
   const auto fault = [](const std::string& line) {
     return message_of(with_line("[checkpoint]\n" + line));
   };

@@ -71,6 +71,8 @@ Plan unusual_plan(bool adamw) {
   plan.checkpoint = {.every_steps = 77,
                      .every = {5400},
                      .keep = 5,
+                     .keep_every = 770,
+                     .keep_best = 2,
                      .at_end = false,
                      .read_back = false,
                      .async = true};

@@ -150,7 +150,7 @@ namespace {
 
 CheckpointOptions options_for(const std::string& folder, index_t keep, bool read_back) {
   return {.folder = folder,
-          .keep = keep,
+          .retention = {.keep = keep},
           .read_back = read_back,
           .program = "0.0",
           .plan_name = "some",

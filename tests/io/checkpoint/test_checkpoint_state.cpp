@@ -99,7 +99,7 @@ TEST_CASE("a writer's later saves are as good as its first", "[checkpoint][state
   on_state_ranks(model, layout, [&](StateRank& rank) {
     CheckpointOptions options;
     options.folder = folder.path();
-    options.keep = 100;
+    options.retention.keep = 100;
     CheckpointWriter writer(rank.mesh.world(), options, {});
     Communicator& dp = rank.mesh.axis("dp");
     Communicator& tp = rank.mesh.axis("tp");

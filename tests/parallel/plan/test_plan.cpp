@@ -50,6 +50,44 @@ TEST_CASE("checkpoints of a run") {
   }
 }
 
+TEST_CASE("most checkpoints at once, against a run played through") {
+  Plan plan = sample_plan();
+  plan.run.steps = 60;
+  const auto played = [&] {
+    std::vector<index_t> there;
+    std::size_t most = 0;
+    for (index_t done = 1; done <= plan.num_steps(); ++done) {
+      if (!plan.is_checkpoint_due(done)) continue;
+      there.push_back(done);
+      most = std::max(most, there.size());
+      const auto last = there.end() - std::min<index_t>(std::ssize(there), plan.checkpoint.keep);
+      const auto goes = [&](index_t step) { return step % plan.checkpoint.keep_every != 0; };
+      if (plan.checkpoint.keep_every == 0)
+        there.erase(there.begin(), last);
+      else
+        there.erase(std::remove_if(there.begin(), last, goes), last);
+    }
+    return static_cast<index_t>(most);
+  };
+  for (const index_t every : {0, 1, 4, 7, 60}) {
+    for (const index_t keep : {1, 3}) {
+      for (const index_t keep_every : {0, 1, 6, 60, 61}) {
+        plan.checkpoint = {.every_steps = every, .keep = keep, .keep_every = keep_every};
+        CAPTURE(every, keep, keep_every);
+        // Never less; more only by those that are among the newest for both reasons.
+        CHECK(plan.most_checkpoints() >= played());
+        CHECK(plan.most_checkpoints() <= played() + keep + 1);
+        if (keep_every == 0) CHECK(plan.most_checkpoints() == played());
+      }
+    }
+  }
+  plan.checkpoint = {.every_steps = 4, .keep = 2, .keep_best = 3};
+  CHECK(plan.most_checkpoints() == 6);
+  plan.checkpoint.every = {60};  // at any step, so at each multiple of 20
+  plan.checkpoint.keep_every = 20;
+  CHECK(plan.most_checkpoints() == 9);
+}
+
 TEST_CASE("ranks are laid out with the first axis of the order fastest") {
   Plan plan = sample_plan();
   plan.layout.tp = 2;

@@ -128,6 +128,12 @@ TEST_CASE("values of the layout out of range") {
       {[](Plan& p) { p.checkpoint.keep = 1001; },
        "checkpoint.keep: expected an integer from 1 to 1000; found 1001; nearest legal: "
        "checkpoint.keep = 1000"},
+      {[](Plan& p) { p.checkpoint.keep_every = -1; },
+       "checkpoint.keep_every: expected an integer from 0 to 1073741824; found -1; nearest legal: "
+       "checkpoint.keep_every = 0"},
+      {[](Plan& p) { p.checkpoint.keep_best = 1001; },
+       "checkpoint.keep_best: expected an integer from 0 to 1000; found 1001; nearest legal: "
+       "checkpoint.keep_best = 1000"},
       {[](Plan& p) { p.layout.order = "tp"; },
        "layout.order: expected \"tp,dp,pp\", \"tp,pp,dp\", \"dp,tp,pp\", \"dp,pp,tp\", "
        "\"pp,tp,dp\" or \"pp,dp,tp\"; found \"tp\"; nearest legal: layout.order = \"tp,dp,pp\""},

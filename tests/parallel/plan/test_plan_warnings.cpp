@@ -124,6 +124,70 @@ TEST_CASE("a time limit without checkpoints") {
         "set checkpoint.every_steps or checkpoint.at_end = true");
 }
 
+TEST_CASE("a best one to keep, where none but the last can be it") {
+  // 45000 / 128: an epoch of 351 steps, evaluated after each.
+  const auto best = [](index_t every_steps, index_t steps, index_t epochs = 1) {
+    return [=](Plan& p) {
+      p.run.steps = steps;
+      p.checkpoint.every_steps = every_steps;
+      p.checkpoint.keep_best = 1;
+      p.eval.every_epochs = epochs;
+    };
+  };
+  CHECK(warnings_of(best(351, 1000)) == "");
+  CHECK(warnings_of(best(117, 352)) == "");
+  CHECK(warnings_of(best(2, 703)) == "");  // 702 is
+  const std::string none =
+      "checkpoint.keep_best: no step before the last is both saved and evaluated, so no earlier "
+      "checkpoint can be the best: ";
+  CHECK(warnings_of(best(2, 702)) ==
+        none +
+            "steps are saved at multiples of 2 steps, and evaluated at multiples of 351; all "
+            "evaluated ones are saved with checkpoint.every_steps = 1 or 3");
+  CHECK(warnings_of(best(200, 1000)) ==
+        none +
+            "steps are saved at multiples of 200 steps, and evaluated at multiples of 351; all "
+            "evaluated ones are saved with checkpoint.every_steps = 117 or 351");
+  CHECK(warnings_of(best(0, 1000)) ==
+        none +
+            "steps are saved only at the end, and evaluated at multiples of 351; all evaluated "
+            "ones are saved with checkpoint.every_steps = 351");
+  CHECK(warnings_of(best(351, 1000, 0)) ==
+        none +
+            "steps are saved at multiples of 351 steps, and evaluated only at the end; all "
+            "evaluated ones are saved with checkpoint.every_steps = 351 and eval.every_epochs "
+            "= 1");
+  CHECK(warnings_of(best(10, 100)) ==
+        none +
+            "steps are saved at multiples of 10 steps, and evaluated only at the end; with an "
+            "epoch of 351 steps a run of 100 has nothing to choose from");
+  CHECK(warnings_of([&](Plan& p) {
+          best(0, 1000)(p);
+          p.checkpoint.every = {60};
+        }) == none +
+                  "steps are saved by the clock alone, and evaluated at multiples of 351; all "
+                  "evaluated ones are saved with checkpoint.every_steps = 351");
+}
+
+TEST_CASE("steps to keep that are never saved") {
+  const auto every = [](index_t keep_every, index_t every_steps) {
+    return [=](Plan& p) {
+      p.run.steps = 1000;
+      p.checkpoint.every_steps = every_steps;
+      p.checkpoint.keep_every = keep_every;
+    };
+  };
+  CHECK(warnings_of(every(400, 200)) == "");
+  CHECK(warnings_of(every(300, 200)) == "");   // 600 is
+  CHECK(warnings_of(every(1000, 300)) == "");  // the end
+  CHECK(warnings_of(every(450, 200)) ==
+        "checkpoint.keep_every: no step that is surely saved is a multiple of 450: steps are saved "
+        "at multiples of 200 steps; kept are some with checkpoint.keep_every = 400 or 600");
+  CHECK(warnings_of(every(300, 0)) ==
+        "checkpoint.keep_every: no step that is surely saved is a multiple of 300: steps are saved "
+        "only at the end");
+}
+
 TEST_CASE("narrow heads") {
   const auto vit = [](index_t hidden) {
     return [=](Plan& p) {
