@@ -68,6 +68,7 @@ Json checkpoints_json(const Plan& plan) {
   const index_t count = plan.num_checkpoints(), bytes = checkpoint_bytes(plan);
   return {{"every_steps", checkpoint.every_steps},
           {"every_s", checkpoint.every.seconds},
+          {"overhead", checkpoint.overhead},
           {"at_end", checkpoint.at_end},
           {"keep", checkpoint.keep},
           {"keep_every", checkpoint.keep_every},

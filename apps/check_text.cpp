@@ -180,21 +180,25 @@ std::string best_metric(const Plan& plan) {
 void print_checkpoints(const Plan& plan, std::ostream& text) {
   const CheckpointPlan& checkpoint = plan.checkpoint;
   const index_t count = plan.num_checkpoints(), bytes = checkpoint_bytes(plan);
-  const bool by_time = checkpoint.every.seconds > 0;
+  const bool by_time = plan.saves_by_time();
   if (count == 0 && !by_time) {
     text << "checkpoints none; set checkpoint.every_steps or checkpoint.at_end\n";
     return;
   }
   std::vector<std::string> moments_of;
-  if (by_time) moments_of.push_back("every " + text_of(checkpoint.every));
+  if (checkpoint.every.seconds > 0) moments_of.push_back("every " + text_of(checkpoint.every));
+  if (checkpoint.overhead > 0.0)
+    moments_of.push_back(fmt::format(
+        "as often as steps wait {:g} % of the time for saving (measured while the run goes on)",
+        100 * checkpoint.overhead));
   if (checkpoint.every_steps > 0 && checkpoint.every_steps <= plan.num_steps())
     moments_of.push_back(
         fmt::format("every {} step{}", checkpoint.every_steps, plural(checkpoint.every_steps)));
   if (checkpoint.at_end) moments_of.push_back("at the end");
   const std::string when = fmt::format("{}", fmt::join(moments_of, " and "));
   const index_t moments = plan.optimizer.num_moments();
-  std::string kept =
-      fmt::format("the newest {} kept", by_time ? checkpoint.keep : std::min(count, checkpoint.keep));
+  std::string kept = fmt::format("the newest {} kept",
+                                 by_time ? checkpoint.keep : std::min(count, checkpoint.keep));
   if (checkpoint.keep_every > 0)
     kept += fmt::format(", and each at a multiple of {} steps", checkpoint.keep_every);
   if (checkpoint.keep_best > 0)

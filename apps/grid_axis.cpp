@@ -55,7 +55,7 @@ std::string short_name(const PlanKey& key) { return key.name.substr(key.name.rfi
 bool is_grid_key(const PlanKey& key) {
   return key.scope == KeyScope::layout && key.name != "comm.timeout_s" &&
          key.name != "run.time_limit" && key.name != "checkpoint.every" &&
-         !key.name.starts_with("integrity.");
+         key.name != "checkpoint.overhead" && !key.name.starts_with("integrity.");
 }
 
 const PlanKey& key_named(const std::string& name) {

@@ -47,12 +47,14 @@ RunCheckpoints::RunCheckpoints(Communicator& world, const Plan& plan, const Trai
       data_(data),
       folder_(world.broadcast_string("checkpoint.folder", 0, run_folder + "/checkpoints")),
       history_(history),
-      text_(text) {}
+      text_(text),
+      pace_(plan.checkpoint) {}
 
 void RunCheckpoints::check_build(const Plan& plan, bool resumes) {
   require(hdf5::is_built_in() || (!resumes && !plan.saves_on_the_way()), ExitCode::usage,
           "this build of weft has no HDF5 and so no checkpoints: leave out --resume and set "
-          "checkpoint.every_steps = 0 and checkpoint.every = \"0s\", or build with -DWEFT_HDF5=ON");
+          "checkpoint.every_steps = 0, checkpoint.every = \"0s\" and checkpoint.overhead = 0.0, or "
+          "build with -DWEFT_HDF5=ON");
 }
 
 std::unique_ptr<Lease> RunCheckpoints::take_lease(const Plan& plan, bool resumes,
@@ -108,7 +110,7 @@ bool RunCheckpoints::is_due(const Trainer& trainer, Next next, bool is_asked_for
 double RunCheckpoints::longest_save_s() const {
   if (!is_saving()) return longest_save_s_;
   // As in remember(), for what the one under way is known to take.
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - last_begin_;
+  const std::chrono::duration<double> so_far = SavePace::Clock::now() - pace_.last_begin();
   return std::max(longest_save_s_, 2.0 * so_far.count());
 }
 
@@ -129,14 +131,13 @@ void RunCheckpoints::rank_checkpoints() {
   if (world_.rank() == 0) writer_->set_ranked(retention_of(plan_, history_).ranked);
 }
 
-bool RunCheckpoints::is_time_for_one() const {
-  const std::chrono::seconds every(plan_.checkpoint.every.seconds);
-  return every.count() > 0 && !is_saving() &&
-         std::chrono::steady_clock::now() - last_begin_ >= every;
+bool RunCheckpoints::is_time_for_one(const Trainer& trainer) const {
+  return !is_saving() && pace_.is_due(trainer.steps_done() + 1 - first_step_);
 }
 
 void RunCheckpoints::prepare(Trainer& trainer) {
-  last_begin_ = std::chrono::steady_clock::now();
+  pace_.begin_training();
+  first_step_ = trainer.steps_done();
   if (!saves(plan_) || !plan_.stages_checkpoints()) return;
   make_writer(trainer);
   writer_->make_staging(trainer.context().arena, trainer.state(), trainer.share_to_write());
@@ -145,6 +146,7 @@ void RunCheckpoints::prepare(Trainer& trainer) {
 std::vector<SaveResult> RunCheckpoints::after_step(Trainer& trainer, Next next, bool is_asked_for) {
   const bool is_end = next != Next::step;
   const bool is_next_due = is_due(trainer, next, is_asked_for);
+  if (is_end) pace_.end_training();
   if (!is_next_due && !is_saving()) return {};
   const Trace& trace = trainer.context().trace;
   const Timer blocked(trace, blocked_s_);
@@ -153,21 +155,26 @@ std::vector<SaveResult> RunCheckpoints::after_step(Trainer& trainer, Next next, 
   const auto add = [&](std::optional<SaveResult> saved) {
     if (saved) over.push_back(remember(std::move(*saved), trainer));
   };
+  const auto steps_wait = [&](const auto& body) {
+    const auto begin = SavePace::Clock::now();
+    body();
+    if (!is_end) pace_.add_wait(SavePace::Clock::now() - begin);
+  };
   if (is_saving() && (is_next_due || is_end)) {
     const Timer waited(trace, waited_s_);
-    add(writer_->wait());
-  } else {
-    add(writer_ ? writer_->poll() : std::nullopt);
+    steps_wait([&] { add(writer_->wait()); });
+  } else if (is_saving()) {
+    steps_wait([&] { add(writer_->poll()); });
   }
   if (!is_next_due) return over;
-  last_begin_ = std::chrono::steady_clock::now();
+  pace_.begin_save();
   // At the end there is nothing to be done meanwhile.
   if (is_end || !plan_.stages_checkpoints()) {
-    over.push_back(save(trainer));
+    steps_wait([&] { over.push_back(save(trainer)); });
   } else {
     const Timer staged(trace, staged_s_);
     rank_checkpoints();
-    add(writer_->start(trainer.state(), trainer.progress()));
+    steps_wait([&] { add(writer_->start(trainer.state(), trainer.progress())); });
   }
   return over;
 }
@@ -227,6 +234,7 @@ std::string RunCheckpoints::describe(const SaveResult& saved) const {
 }
 
 nlohmann::ordered_json RunCheckpoints::json() const {
+  const std::optional<double> interval = pace_.interval_s();
   return {{"saved", num_saved_},
           {"failed", num_failed_},
           {"last_step", steps_saved_ > 0 ? nlohmann::ordered_json(steps_saved_) : nullptr},
@@ -235,6 +243,8 @@ nlohmann::ordered_json RunCheckpoints::json() const {
           {"verify_s", verify_s_},
           {"async", plan_.stages_checkpoints()},
           {"blocked_s", blocked_s_},
+          {"overhead", pace_.measured_overhead()},
+          {"interval_s", interval ? nlohmann::ordered_json(*interval) : nullptr},
           {"staged_s", staged_s_},
           {"waited_s", waited_s_},
           {"background_s", background_s_}};

@@ -13,6 +13,7 @@
 #include "apps/resume.hpp"
 #include "apps/run_history.hpp"
 #include "apps/run_start.hpp"
+#include "apps/save_pace.hpp"
 #include "apps/trainer.hpp"
 #include "io/checkpoint/checkpoint_writer.hpp"
 #include "parallel/comm/communicator.hpp"
@@ -50,8 +51,9 @@ class RunCheckpoints {
   // one before it. The same on all ranks. Not on the way while steps are skipped: with the state
   // that they failed with, sound older ones would be replaced one by one.
   bool is_due(const Trainer& trainer, Next next, bool is_asked_for) const;
-  // Local: whether checkpoint.every has gone by since the last save began, which is over.
-  bool is_time_for_one() const;
+  // Local, before a step: whether the clock wants a save after it (checkpoint.every, .overhead).
+  // The last one is over.
+  bool is_time_for_one(const Trainer& trainer) const;
   // Collective, before the first step of this process: where checkpoints are written while steps go
   // on, takes what they need, so that no step waits for it.
   void prepare(Trainer& trainer);
@@ -94,7 +96,8 @@ class RunCheckpoints {
   std::optional<CheckpointWriter> writer_;  // from the first save on
   index_t steps_saved_ = -1;                // steps done of the checkpoint that is there
   bool last_save_failed_ = false;
-  std::chrono::steady_clock::time_point last_begin_;  // of a save, or of training
+  SavePace pace_;
+  index_t first_step_ = 0;  // steps done before those of this process
   index_t num_saved_ = 0;
   index_t num_failed_ = 0;
   std::string last_path_;  // of the last one saved

@@ -121,7 +121,7 @@ class TrainJob {
     for (index_t step = first_step_; step <= last && !is_stopped(); ++step) {
       if (run_trace_) run_trace_->before_step(step - first_step_);
       const TimeAccount begin = TimeAccount::at(trace);
-      vote.start(checkpoints_->longest_save_s(), checkpoints_->is_time_for_one());
+      vote.start(checkpoints_->longest_save_s(), checkpoints_->is_time_for_one(trainer));
       drill::reach_step(step + 1);
       const StepResult result = step_of(trainer, vote);
       const StopReason stop = vote.wait();

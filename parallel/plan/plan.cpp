@@ -40,7 +40,7 @@ index_t Plan::num_checkpoints() const {
 }
 
 index_t Plan::most_checkpoints() const {
-  const bool by_time = checkpoint.every.seconds > 0;
+  const bool by_time = saves_by_time();
   index_t marked = 0;  // by keep_every
   if (const index_t every = checkpoint.keep_every; every > 0) {
     const index_t apart = by_time                      ? every

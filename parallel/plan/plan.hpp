@@ -126,6 +126,7 @@ struct CommPlan {
 struct CheckpointPlan {
   index_t every_steps = 0;  // 0: none by number
   TimeSpan every = {};      // since the one before, by rank 0's clock; 0: none by time
+  double overhead = 0.0;    // as often as steps wait this share of the time for saving; 0: none
   index_t keep = 2;         // newest ones that stay
   index_t keep_every = 0;   // and those of every so many steps; 0: none
   index_t keep_best = 0;    // and so many whose evaluation was best
@@ -191,9 +192,9 @@ struct Plan {
   index_t steps_per_evaluation() const { return eval.every_epochs * steps_per_epoch(); }
   // Whether checkpoints on the way are written from copies of the state, so that steps go on.
   bool stages_checkpoints() const { return checkpoint.async && saves_on_the_way(); }
-  bool saves_on_the_way() const {
-    return checkpoint.every_steps > 0 || checkpoint.every.seconds > 0;
-  }
+  // Some by the clock, so that no one knows how many.
+  bool saves_by_time() const { return checkpoint.every.seconds > 0 || checkpoint.overhead > 0.0; }
+  bool saves_on_the_way() const { return checkpoint.every_steps > 0 || saves_by_time(); }
 
   // What a rank of the grid owns, by the range rule.
   Range pieces_of(index_t tp_rank) const { return part_of(tp_rank, layout.tp, num_pieces()); }

@@ -223,6 +223,8 @@ void add_checkpoint(Keys& keys) {
   add("checkpoint.every_steps", &field_at<&Plan::checkpoint, &CheckpointPlan::every_steps>,
       IntegerRange{0, count_limit}, "200");
   add("checkpoint.every", &field_at<&Plan::checkpoint, &CheckpointPlan::every>, {}, "\"30m\"");
+  add("checkpoint.overhead", &field_at<&Plan::checkpoint, &CheckpointPlan::overhead>, below_one,
+      "0.02");
   add("checkpoint.keep", &field_at<&Plan::checkpoint, &CheckpointPlan::keep>, kept_checkpoints,
       "2");
   add("checkpoint.keep_every", &field_at<&Plan::checkpoint, &CheckpointPlan::keep_every>,

@@ -174,7 +174,7 @@ void warn_of_lost_stop(const Plan& plan, Warnings& found) {
 // "multiples of 200 steps", with what else is saved.
 std::string saved_text(const Plan& plan) {
   const CheckpointPlan& checkpoint = plan.checkpoint;
-  const bool by_time = checkpoint.every.seconds > 0;
+  const bool by_time = plan.saves_by_time();
   if (checkpoint.every_steps == 0) return by_time ? "by the clock alone" : "only at the end";
   return fmt::format("at multiples of {} steps{}", checkpoint.every_steps,
                      by_time ? " and by the clock" : "");

@@ -190,6 +190,19 @@ TEST_CASE("checkpoints: when, how many, how large") {
   CHECK(json()["bytes_on_disk_at_most"] == 6 * parameter_bytes);
 }
 
+TEST_CASE("checkpoints as often as a share of the time allows") {
+  Plan plan = sample_plan();
+  plan.checkpoint.overhead = 0.025;
+  CHECK_THAT(
+      check(plan, std::nullopt, false).text,
+      Catch::Contains("checkpoints as often as steps wait 2.5 % of the time for saving (measured "
+                      "while the run goes on) and at the end: 1 in all but those by time, the "
+                      "newest 2 kept\n"));
+  const auto json = nlohmann::json::parse(check(plan, std::nullopt, true).out)["checkpoints"];
+  CHECK(json["overhead"] == 0.025);
+  CHECK(json["bytes_on_disk_at_most"] == 3 * json["bytes_each"].get<index_t>());
+}
+
 TEST_CASE("what of a run's checkpoints stays") {
   Plan plan = sample_plan();  // 20 steps
   plan.checkpoint = {.every_steps = 2, .keep = 1, .keep_every = 10, .keep_best = 2};

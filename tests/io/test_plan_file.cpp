@@ -211,10 +211,11 @@ TEST_CASE("keys of checkpoints") {
   CHECK_FALSE(read(small_plan).checkpoint.async);
   CHECK(
       read(with_line(
-               "[checkpoint]\nevery_steps = 200\nevery = \"30m\"\nkeep = 3\n"
+               "[checkpoint]\nevery_steps = 200\nevery = \"30m\"\noverhead = 0.02\nkeep = 3\n"
                "keep_every = 1000\nkeep_best = 1\nat_end = false\nread_back = false\nasync = true"))
           .checkpoint == CheckpointPlan{.every_steps = 200,
                                         .every = {1800},
+                                        .overhead = 0.02,
                                         .keep = 3,
                                         .keep_every = 1000,
                                         .keep_best = 1,

@@ -70,6 +70,7 @@ Plan unusual_plan(bool adamw) {
   plan.comm = {.transport = "mpi", .bucket_bytes = 12345, .timeout_s = 1.0 / 3};
   plan.checkpoint = {.every_steps = 77,
                      .every = {5400},
+                     .overhead = 0.03,
                      .keep = 5,
                      .keep_every = 770,
                      .keep_best = 2,

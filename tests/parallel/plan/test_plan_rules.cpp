@@ -128,6 +128,8 @@ TEST_CASE("values of the layout out of range") {
       {[](Plan& p) { p.checkpoint.keep = 1001; },
        "checkpoint.keep: expected an integer from 1 to 1000; found 1001; nearest legal: "
        "checkpoint.keep = 1000"},
+      {[](Plan& p) { p.checkpoint.overhead = 1.0; },
+       "checkpoint.overhead: expected a number in [0, 1), such as 0.02; found 1.0"},
       {[](Plan& p) { p.checkpoint.keep_every = -1; },
        "checkpoint.keep_every: expected an integer from 0 to 1073741824; found -1; nearest legal: "
        "checkpoint.keep_every = 0"},
