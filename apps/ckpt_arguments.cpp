@@ -80,6 +80,20 @@ void add_prune(CLI::App& ckpt, CkptPruneOptions& options) {
   add_json(*command, options.json);
 }
 
+void add_view(CLI::App& ckpt, CkptViewOptions& options) {
+  CLI::App* command = ckpt.add_subcommand(
+      "view",
+      "one HDF5 file that shows each tensor whole, out of the pieces in the shards (virtual "
+      "datasets, no copy): for h5dump, h5py and the like, never read by weft");
+  command->add_option("CHECKPOINT", options.path, "a checkpoint (step-*)")->required();
+  command
+      ->add_option("--out", options.out,
+                   "the file, which must not exist (default: view-step-N.h5 in the run folder, or "
+                   "beside the checkpoint)")
+      ->type_name("FILE");
+  add_json(*command, options.json);
+}
+
 void add_export(CLI::App& ckpt, CkptExportOptions& options) {
   CLI::App* command =
       ckpt.add_subcommand("export", "a checkpoint's parameters as a file for other programs");
@@ -113,11 +127,13 @@ void add_import(CLI::App& ckpt, CkptImportOptions& options) {
 }  // namespace
 
 void add_ckpt(CLI::App& app, CkptArguments& arguments) {
-  CLI::App* ckpt = app.add_subcommand("ckpt", "look at checkpoints, cut, remove, export, import");
+  CLI::App* ckpt =
+      app.add_subcommand("ckpt", "look at checkpoints, cut, remove, view, export, import");
   ckpt->require_subcommand(1);
   add_looks(*ckpt, arguments.look);
   add_reshard(*ckpt, arguments.reshard);
   add_prune(*ckpt, arguments.prune);
+  add_view(*ckpt, arguments.view);
   add_export(*ckpt, arguments.to_file);
   add_import(*ckpt, arguments.from_file);
 }
@@ -130,6 +146,7 @@ int run_ckpt(const CLI::App& ckpt, const CkptArguments& arguments) {
   if (ckpt.got_subcommand("diff")) return ckpt_diff(arguments.look, text, out);
   if (ckpt.got_subcommand("reshard")) return ckpt_reshard(arguments.reshard, text, out);
   if (ckpt.got_subcommand("prune")) return ckpt_prune(arguments.prune, text, out);
+  if (ckpt.got_subcommand("view")) return ckpt_view(arguments.view, text, out);
   if (ckpt.got_subcommand("export")) return ckpt_export(arguments.to_file, text, out);
   const KokkosSession kokkos(1);
   return ckpt_import(arguments.from_file, text, out);

@@ -8,6 +8,7 @@
 #include "apps/ckpt_exchange_command.hpp"
 #include "apps/ckpt_prune_command.hpp"
 #include "apps/ckpt_reshard_command.hpp"
+#include "apps/ckpt_view_command.hpp"
 
 namespace weft {
 
@@ -15,6 +16,7 @@ struct CkptArguments {
   CkptOptions look;
   CkptReshardOptions reshard;
   CkptPruneOptions prune;
+  CkptViewOptions view;
   CkptExportOptions to_file;
   CkptImportOptions from_file;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -191,6 +192,37 @@ void add_table(hid_t file, const Table& table, hid_t creation) {
   }
 }
 
+// Of a source's name: %b would be a number there.
+std::string escaped(const std::string& name) {
+  std::string text;
+  for (const char letter : name) text += letter == '%' ? std::string("%%") : std::string(1, letter);
+  return text;
+}
+
+void add_view(hid_t file, const VirtualDataset& dataset) {
+  const Place place{ExitCode::failed, "cannot make a view of " + dataset.path};
+  const hid_t type = type_of(dataset.dtype);
+  const Id space = simple_space(dataset.shape, place);
+  const Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, place);
+  check(H5Pset_obj_track_times(creation, false), place);
+  const float nothing = std::numeric_limits<float>::quiet_NaN();
+  check(H5Pset_fill_value(creation, H5T_NATIVE_FLOAT, &nothing), place);
+  for (const VirtualDataset::Part& part : dataset.parts) {
+    const std::vector<hsize_t> begin(part.begin.begin(), part.begin.end());
+    const std::vector<hsize_t> shape(part.shape.begin(), part.shape.end());
+    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, begin.data(), nullptr, shape.data(), nullptr),
+          place);
+    const Id source = simple_space(part.shape, place);
+    check(H5Pset_virtual(creation, space, escaped(part.file).c_str(), escaped(part.path).c_str(),
+                         source),
+          place);
+  }
+  check(H5Sselect_all(space), place);
+  Id(H5Dcreate2(file, dataset.path.c_str(), type, space, H5P_DEFAULT, creation, H5P_DEFAULT),
+     H5Dclose, place)
+      .close(place);
+}
+
 }  // namespace
 
 bool is_built_in() { return true; }
@@ -289,6 +321,25 @@ std::string make_file(const std::vector<Table>& tables, const std::vector<Attrib
     for (const Table& table : tables) {
       groups.make_for(table.path);
       add_table(file, table, creation);
+    }
+  }
+  file.close(place);
+  return memory.read(0, memory.num_bytes());
+}
+
+std::string make_view(const std::vector<VirtualDataset>& datasets,
+                      const std::vector<Attribute>& root) {
+  const Turn turn;
+  start_library();
+  const MemoryFile memory;
+  const Place place{ExitCode::failed, "cannot make a file of views"};
+  Id file = create_file(memory, datasets.size(), place);
+  add_attributes(file, root, place);
+  {
+    Groups groups(file, place);
+    for (const VirtualDataset& dataset : datasets) {
+      groups.make_for(dataset.path);
+      add_view(file, dataset);
     }
   }
   file.close(place);

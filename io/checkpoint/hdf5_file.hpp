@@ -72,6 +72,23 @@ struct Table {
 };
 std::string make_file(const std::vector<Table>& tables, const std::vector<Attribute>& root);
 
+// A dataset that shows elements which lie in other files and stores none itself.
+struct VirtualDataset {
+  // All of a dataset of another file, at a box of this one.
+  struct Part {
+    std::string file;  // relative to the folder of the file that this is in, or absolute
+    std::string path;  // in it
+    std::vector<std::uint64_t> begin, shape;
+  };
+  std::string path;
+  std::string dtype = "f32";
+  std::vector<std::uint64_t> shape;  // no extent is 0
+  std::vector<Part> parts;           // elements of none, or of a file that is not there: NaN
+};
+// A file of these (unique paths) for programs that read HDF5. No part is opened.
+std::string make_view(const std::vector<VirtualDataset>& datasets,
+                      const std::vector<Attribute>& root);
+
 // Reads what make_file() made, or any file, from memory. Bytes must have been verified before: HDF5
 // is not safe against altered ones. Throws Error(data) that names `name` and the path where
 // something is missing or of another type.

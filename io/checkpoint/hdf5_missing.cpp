@@ -21,6 +21,10 @@ bool is_built_in() { return false; }
 std::string library_version() { refuse(); }
 std::string make_file(const std::vector<Table>&, const std::vector<Attribute>&) { refuse(); }
 
+std::string make_view(const std::vector<VirtualDataset>&, const std::vector<Attribute>&) {
+  refuse();
+}
+
 Skeleton::Skeleton(const std::vector<Dataset>&, const std::vector<Attribute>&) { refuse(); }
 Skeleton::~Skeleton() = default;
 Skeleton::Skeleton(Skeleton&&) noexcept = default;
