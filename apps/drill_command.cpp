@@ -283,8 +283,8 @@ class Drill {
         "undisturbed on {}: {:.1f} s, {} checkpoints, state_hash {}\n{} to come: about {:.0f} s; "
         "waits for a silent peer end after {:.0f} s, a run after {:.0f} s\n",
         setup_.layouts.front().name, run_s_, undisturbed_.num_saved, undisturbed_.state_hash,
-        options_.only ? "one try" : fmt::format("{} tries", num_tries_), estimate_s,
-        setup_.timeout_s, setup_.deadline_s));
+        options_.only || num_tries_ == 1 ? "one try" : fmt::format("{} tries", num_tries_),
+        estimate_s, setup_.timeout_s, setup_.deadline_s));
   }
 
   int interrupted() {
