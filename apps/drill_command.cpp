@@ -30,6 +30,7 @@ namespace {
 constexpr index_t default_steps = 24;
 constexpr index_t default_tries = 8;
 constexpr index_t most_tries = 10000;
+constexpr index_t most_kills = 10000;
 
 // Of an item of --layouts, which has the grammar of a grid with one value a key.
 GridLayout layout_of(const Plan& plan, const std::string& item, index_t num_ranks) {
@@ -116,10 +117,14 @@ DrillLength choose_length(const Plan& plan, const DrillOptions& options) {
   require(plan.checkpoint.every_steps > 0, ExitCode::usage,
           "checkpoint.every_steps is 0: there is no checkpoint to resume from before the end; "
           "expected a plan that saves: give --set checkpoint.every_steps=N");
-  const index_t steps = options.steps.value_or(std::min<index_t>(plan.num_steps(), default_steps));
+  const index_t kills = options.kills.value_or(0);
+  const index_t steps = options.steps.value_or(
+      std::min<index_t>(plan.num_steps(), std::max(default_steps, 2 * kills)));
   require(steps >= 4, ExitCode::usage,
           fmt::format("a drill needs 4 steps or more, found {}: give --steps N", steps));
-  const index_t every = std::max<index_t>(1, std::min(plan.checkpoint.every_steps, steps / 4));
+  // A job that is killed every few steps gets nowhere with rare checkpoints.
+  const index_t every = std::max<index_t>(
+      1, std::min(plan.checkpoint.every_steps, steps / std::max<index_t>(4, kills / 4)));
   return {.steps = steps,
           .every = every,
           .keep = plan.checkpoint.keep,
@@ -160,12 +165,7 @@ class Drill {
     const index_t first = options_.only.value_or(1);
     const index_t last = options_.only.value_or(num_tries_);
     for (index_t number = first; number <= last; ++number) {
-      const Disturbance& disturbance =
-          disturbances_[static_cast<std::size_t>(number - 1) % disturbances_.size()];
-      const std::string label =
-          fmt::format("try {}/{} {}", number, num_tries_, to_text(disturbance));
-      results_.push_back(
-          run_drill_try(setup_, undisturbed_, span_s_, number, disturbance, label, progress_));
+      results_.push_back(run_try(number));
       progress_.keep(drill_table_row(results_.back()));
       if (results_.back().verdict == DrillVerdict::interrupted) return interrupted();
       if (results_.back().verdict == DrillVerdict::same && options_.keep.empty())
@@ -175,11 +175,33 @@ class Drill {
   }
 
  private:
+  DrillTryResult run_try(index_t number) {
+    const std::string label = fmt::format("try {}/{}", number, num_tries_);
+    if (options_.kills)
+      return run_kill_series(setup_, undisturbed_, *options_.kills, disturbances_, number, label,
+                             progress_);
+    const Disturbance& disturbance =
+        disturbances_[static_cast<std::size_t>(number - 1) % disturbances_.size()];
+    return run_drill_try(setup_, undisturbed_, span_s_, number, disturbance,
+                         label + " " + to_text(disturbance), progress_);
+  }
+
   void choose_disturbances() {
-    disturbances_ = options_.points.empty() ? all_disturbances(setup_.length, setup_.seed)
-                                            : parse_disturbances(options_.points, setup_.length);
-    num_tries_ = options_.tries.value_or(
-        options_.points.empty() ? default_tries : static_cast<index_t>(disturbances_.size()));
+    if (!options_.points.empty()) {
+      disturbances_ = parse_disturbances(options_.points, setup_.length);
+    } else {
+      disturbances_ =
+          options_.kills ? all_kills(setup_.length) : all_disturbances(setup_.length, setup_.seed);
+    }
+    if (options_.kills) {
+      require(*options_.kills >= 1 && *options_.kills <= most_kills, ExitCode::usage,
+              fmt::format("--kills: expected 1 to {}, found {}", most_kills, *options_.kills));
+      check_kills(disturbances_);
+    }
+    num_tries_ = options_.tries.value_or(options_.kills ? 1
+                                         : options_.points.empty()
+                                             ? default_tries
+                                             : static_cast<index_t>(disturbances_.size()));
     require(num_tries_ >= 1 && num_tries_ <= most_tries, ExitCode::usage,
             fmt::format("--tries: expected 1 to {}, found {}", most_tries, num_tries_));
     require(!options_.only || *options_.only >= 1, ExitCode::usage,
@@ -251,14 +273,20 @@ class Drill {
     double estimate_s = 0.0;
     for (index_t i = 0; i < (options_.only ? 1 : num_tries_); ++i) {
       const Disturbance& one = disturbances_[static_cast<std::size_t>(i) % disturbances_.size()];
+      // A start, and the steps from a checkpoint to the kill.
+      const double start_s = run_s_ - undisturbed_.total_s + undisturbed_.start_s;
+      if (options_.kills) {
+        estimate_s += 2 * run_s_ + static_cast<double>(*options_.kills) * 1.3 * start_s;
+        continue;
+      }
       estimate_s += 1.7 * run_s_ + (one.deed == DrillDeed::stop ? setup_.timeout_s : 0.0);
     }
     progress_.keep(fmt::format(
         "undisturbed on {}: {:.1f} s, {} checkpoints, state_hash {}\n{} to come: about {:.0f} s; "
         "waits for a silent peer end after {:.0f} s, a run after {:.0f} s\n",
         setup_.layouts.front().name, run_s_, undisturbed_.num_saved, undisturbed_.state_hash,
-        options_.only ? "one try" : fmt::format("{} tries", num_tries_), estimate_s,
-        setup_.timeout_s, setup_.deadline_s));
+        options_.only || num_tries_ == 1 ? "one try" : fmt::format("{} tries", num_tries_),
+        estimate_s, setup_.timeout_s, setup_.deadline_s));
   }
 
   int interrupted() {
@@ -306,6 +334,7 @@ class Drill {
     };
     for (const std::string& setting : options_.inputs.overrides) add("--set", setting);
     add("--data", options_.inputs.data_folder);
+    if (options_.kills) add("--kills", std::to_string(*options_.kills));
     if (options_.num_ranks) add("--ranks", std::to_string(*options_.num_ranks));
     add("--layouts", options_.layouts);
     add("--points", options_.points);

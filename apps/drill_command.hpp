@@ -17,6 +17,8 @@ struct DrillOptions {
   RunInputs inputs;
   std::optional<index_t> tries;
   std::optional<index_t> only;  // this try and no other
+  // A try is one job that is killed so many times; else a job that is disturbed once.
+  std::optional<index_t> kills;
   std::optional<std::uint64_t> seed;
   std::optional<index_t>
       num_ranks;                 // most of a layout; else the plan's, or the largest of --layouts

@@ -44,6 +44,12 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 constexpr std::string_view read_back_point = "save.read_back";
+constexpr std::string_view evaluate_point = "evaluate";
+
+// It comes in every step.
+bool is_between_saves(const Disturbance& one) {
+  return !one.is_in_load() && !one.point.starts_with("save.") && one.point != drill::at_time;
+}
 
 // Where a deed is done if its user names no point.
 std::string point_of(DrillDeed deed) { return deed == DrillDeed::full ? "save.shard" : "step"; }
@@ -172,6 +178,54 @@ std::vector<drill::Order> draw_orders(const Disturbance& disturbance, const Dril
   if (disturbance.point == drill::at_time)
     return {{.deed = deed, .at = disturbance.point, .seconds = draw(random, 0.0, span_s)}};
   return {{.deed = deed, .at = disturbance.point, .step = step}};
+}
+
+std::vector<Disturbance> all_kills(const DrillLength& length) {
+  std::vector<Disturbance> all;
+  for (const std::string& point : point_names()) {
+    const bool is_there = length.reads_back || point != read_back_point;
+    if (is_there && point != evaluate_point) all.push_back({DrillDeed::kill, point, {}});
+  }
+  return all;
+}
+
+void check_kills(const std::vector<Disturbance>& points) {
+  for (const Disturbance& one : points) {
+    require(one.deed == DrillDeed::kill && !one.step && one.point != evaluate_point,
+            ExitCode::usage,
+            fmt::format("--kills: expected points of kills, without a step and without {}, which a "
+                        "run may come to only once; found {}",
+                        evaluate_point, to_text(one)));
+  }
+  require(std::any_of(points.begin(), points.end(), is_between_saves), ExitCode::usage,
+          "--kills: expected a point that is none of save, load or time among --points: add step");
+}
+
+drill::Order draw_kill(const std::vector<Disturbance>& points, const DrillLength& length,
+                       const KillPlace& place, std::mt19937_64& random) {
+  const index_t every = length.every;
+  const index_t last_save = length.steps / every * every;
+  // A save after one of these steps is not the last one.
+  const index_t last = last_save - every;
+  const index_t until = every + (last - every) * (place.num_done + 1) / place.num_kills;
+  const index_t next = place.checkpoint + 1;
+  const auto may_be = [&](const Disturbance& one) {
+    if (one.is_in_load()) return place.checkpoint > 0;
+    if (one.point == drill::at_time) return place.checkpoint + 2 * every <= last_save;
+    return is_between_saves(one) || next <= last;
+  };
+  Disturbance one;
+  do {
+    one = points[random() % points.size()];
+  } while (!may_be(one));
+  if (one.is_in_load()) return {.at = one.point};
+  const index_t end = std::max(next, until);
+  if (one.point == drill::at_time)
+    return {.at = one.point,
+            .seconds = draw(random, 0.0,
+                            place.start_s + place.step_s * static_cast<double>(
+                                                               std::min(end - next, every) + 1))};
+  return {.at = one.point, .step = draw(random, next, end)};
 }
 
 }  // namespace weft

@@ -54,4 +54,23 @@ std::vector<Disturbance> all_disturbances(const DrillLength& length, std::uint64
 std::vector<drill::Order> draw_orders(const Disturbance& disturbance, const DrillLength& length,
                                       double span_s, std::mt19937_64& random);
 
+// A job that is killed again and again: how far it is.
+struct KillPlace {
+  index_t num_kills = 0;   // in all
+  index_t num_done = 0;    // of them
+  index_t checkpoint = 0;  // the newest one's step; 0: none
+  double start_s = 0.0;    // until a process of it makes steps
+  double step_s = 0.0;
+};
+
+// Every kill that one of a series may be: not those that come only when the job is at its end.
+std::vector<Disturbance> all_kills(const DrillLength& length);
+// Throws Error(usage) where `points` has one that none of a series may be.
+void check_kills(const std::vector<Disturbance>& points);
+
+// One of `points`, at a moment such that the kills are spread over the job's steps and none of them
+// comes after its last checkpoint.
+drill::Order draw_kill(const std::vector<Disturbance>& points, const DrillLength& length,
+                       const KillPlace& place, std::mt19937_64& random);
+
 }  // namespace weft

@@ -70,12 +70,13 @@ std::string fault_of_log(const std::string& run_folder, index_t num_steps) {
   return fmt::format("run.jsonl has {} steps of {}", steps.size(), num_steps);
 }
 
-std::optional<index_t> resumed_from(const std::string& run_folder) {
-  std::optional<index_t> step;
+std::vector<index_t> resumed_from(const std::string& run_folder) {
+  std::vector<index_t> steps;
   for_each_object(run_folder + "/events.jsonl", [&](const Json& event) {
-    if (event.contains("resumed_from_step")) step = event.at("resumed_from_step").get<index_t>();
+    if (event.contains("resumed_from_step"))
+      steps.push_back(event.at("resumed_from_step").get<index_t>());
   });
-  return step;
+  return steps;
 }
 
 index_t newest_checkpoint(const std::string& run_folder) {

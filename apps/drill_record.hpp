@@ -4,6 +4,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "apps/drill_disturbance.hpp"
 #include "core/range.hpp"
@@ -26,8 +27,8 @@ DrillOutcome read_outcome(const std::string& run_folder);
 index_t num_logged_steps(const std::string& run_folder);
 // Empty, or why run.jsonl does not have each of the steps 1 .. num_steps once, in order.
 std::string fault_of_log(const std::string& run_folder, index_t num_steps);
-// From events.jsonl: where the newest process began; empty before it has said so.
-std::optional<index_t> resumed_from(const std::string& run_folder);
+// From events.jsonl: where each process that said so began.
+std::vector<index_t> resumed_from(const std::string& run_folder);
 // By name; 0 where there is none.
 index_t newest_checkpoint(const std::string& run_folder);
 

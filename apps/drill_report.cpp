@@ -2,8 +2,10 @@
 #include "apps/drill_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace weft {
 
@@ -12,9 +14,20 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 std::string layouts_text(const DrillTryResult& one) {
+  if (one.num_kills > 0) {
+    std::set<std::string> layouts;
+    for (const DrillPart& part : one.parts) layouts.insert(part.layout);
+    return fmt::format("{} starts on {} layouts: {}", one.parts.size(), layouts.size(),
+                       fmt::join(layouts, ", "));
+  }
   std::string text;
   for (const DrillPart& part : one.parts) text += (text.empty() ? "" : " > ") + part.layout;
   return text;
+}
+
+std::string name_of_point(const DrillTryResult& one) {
+  if (one.num_kills > 0) return fmt::format("{} kills", one.num_kills);
+  return fmt::format("{}@{}", name_of(one.disturbance.deed), one.disturbance.point);
 }
 
 constexpr const char* row_format = "{:>3}  {:21} {:>7} {:>4} {:>6}  {:11}  {}\n     {}";
@@ -27,11 +40,10 @@ std::string drill_table_head() {
 }
 
 std::string drill_table_row(const DrillTryResult& one) {
-  std::string row = fmt::format(
-      row_format, one.number,
-      fmt::format("{}@{}", name_of(one.disturbance.deed), one.disturbance.point),
-      one.resumed_from ? fmt::format("{}", *one.resumed_from) : "-", one.lost_steps,
-      fmt::format("{:.1f}", one.seconds()), name_of(one.verdict), one.done, layouts_text(one));
+  std::string row = fmt::format(row_format, one.number, name_of_point(one),
+                                one.resumed_from ? fmt::format("{}", *one.resumed_from) : "-",
+                                one.lost_steps, fmt::format("{:.1f}", one.seconds()),
+                                name_of(one.verdict), one.done, layouts_text(one));
   if (!one.reason.empty()) row += "\n     " + one.reason;
   return row;
 }
@@ -49,7 +61,8 @@ Json drill_json(const DrillSetup& setup, const std::string& plan_name,
                        {"exit_code", part.exit_code},
                        {"seconds", part.seconds}});
     list.push_back({{"try", one.number},
-                    {"point", to_text(one.disturbance)},
+                    {"point", one.num_kills > 0 ? Json() : Json(to_text(one.disturbance))},
+                    {"kills", one.num_kills > 0 ? Json(one.num_kills) : Json()},
                     {"done", one.done},
                     {"came_too_late", one.came_too_late},
                     {"parts", parts},

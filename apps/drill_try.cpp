@@ -7,9 +7,11 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
+#include <utility>
 
 #include "apps/layout_json.hpp"
 #include "core/error.hpp"
@@ -20,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int most_parts = 4;
+constexpr std::size_t most_parts = 4;
 // Without a deadline: so long may pass between two steps of the undisturbed run.
 constexpr double longest_pause_s = 900.0;
 
@@ -76,26 +78,34 @@ class Try {
         result_(result),
         run_(result.folder + "/run") {}
 
-  void run(const std::vector<drill::Order>& orders, std::mt19937_64& random) {
-    for (std::size_t i = 0; i < most_parts; ++i) {
+  // What part `i` is to suffer, if anything; the newest checkpoint is of step `checkpoint`.
+  using NextOrder = std::function<std::optional<drill::Order>(std::size_t i, index_t checkpoint)>;
+
+  // Until the run is through, in `parts` parts at most.
+  void run(const NextOrder& next_order, std::size_t parts, std::mt19937_64& random) {
+    for (std::size_t i = 0; i < parts; ++i) {
       const GridLayout& layout = setup_.layouts[random() % setup_.layouts.size()];
-      std::optional<drill::Order> order;
-      if (i < orders.size()) order = orders[i];
+      newest_before_ = newest_checkpoint(run_);
+      std::optional<drill::Order> order = next_order(i, newest_before_);
       if (order) {
         order->rank =
             static_cast<index_t>(random() % static_cast<std::uint64_t>(layout.plan.num_ranks()));
-        note(describe(*order));
+        if (result_.num_kills == 0) note(describe(*order));
       }
       const DrillEnd end = run_part(layout, order);
       if (!is_as_expected(end, order, layout) || !is_resumed_well(order)) return;
       logged_ = num_logged_steps(run_);
+      if (end.exit_code == 0 && order && result_.num_kills > 0)
+        return judge(DrillVerdict::not_reached,
+                     fmt::format("the run was through after {} of {} kills: give more --steps", i,
+                                 result_.num_kills));
       if (end.exit_code == 0) break;
       if (i == 0 && result_.disturbance.alters_checkpoint()) {
         altered_ = newest_checkpoint(run_);
         note(alter_newest_checkpoint(run_, result_.disturbance.deed, random));
       }
-      if (i + 1 == most_parts)
-        return judge(DrillVerdict::failed, fmt::format("not through after {} runs", most_parts));
+      if (i + 1 == parts)
+        return judge(DrillVerdict::failed, fmt::format("not through after {} runs", parts));
     }
     compare();
   }
@@ -118,7 +128,6 @@ class Try {
   DrillEnd run_part(const GridLayout& layout, const std::optional<drill::Order>& order) {
     const std::size_t number = result_.parts.size() + 1;
     output_ = fmt::format("{}/output-{}.txt", result_.folder, number);
-    newest_before_ = newest_checkpoint(run_);
     const DrillEnd end = run_drill_job(setup_, layout, run_, output_, order,
                                        fmt::format("{}, run {} of it", label_, number), progress_);
     result_.parts.push_back(
@@ -194,25 +203,27 @@ class Try {
   // Where a part went on from, and what was lost between.
   bool is_resumed_well(const std::optional<drill::Order>& order) {
     const bool may_be_killed_before = order.has_value();
-    if (result_.parts.size() == 1 || may_be_killed_before) return true;
-    const std::optional<index_t> from = resumed_from(run_);
-    if (!from) return lost("events.jsonl does not say where the run went on from");
-    result_.resumed_from = *from;
-    result_.lost_steps += std::max<index_t>(0, logged_ - *from);
+    const std::vector<index_t> begins = resumed_from(run_);
+    const bool has_said = begins.size() > std::exchange(num_begins_, begins.size());
+    if (result_.parts.size() == 1 || (!has_said && may_be_killed_before)) return true;
+    if (!has_said) return lost("events.jsonl does not say where the run went on from");
+    const index_t from = begins.back();
+    result_.resumed_from = from;
+    result_.lost_steps += std::max<index_t>(0, logged_ - from);
     if (altered_) {
-      if (*from == *altered_)
-        return lost(fmt::format("it went on from step {}, which was altered", *from));
-      return *from > 0 || lost("it began anew, though an older checkpoint was whole");
+      if (from == *altered_)
+        return lost(fmt::format("it went on from step {}, which was altered", from));
+      return from > 0 || lost("it began anew, though an older checkpoint was whole");
     }
-    if (*from != newest_before_)
+    if (from != newest_before_)
       return lost(fmt::format("it went on from step {}, and the newest checkpoint was of step {}",
-                              *from, newest_before_));
+                              from, newest_before_));
     // The save of one step may have been under way, or have failed.
     const index_t every = setup_.length.every;
     const index_t least = (std::max<index_t>(logged_, 1) - 1) / every * every - every;
-    return *from >= least ||
+    return from >= least ||
            lost(fmt::format("it had done {} steps and saves every {}, but went on from step {}",
-                            logged_, every, *from));
+                            logged_, every, from));
   }
   bool lost(const std::string& reason) {
     judge(DrillVerdict::lost_state, reason);
@@ -240,9 +251,34 @@ class Try {
   std::string run_;
   std::string output_;  // of the newest part
   index_t newest_before_ = 0;
-  index_t logged_ = 0;  // steps, at the end of the last part
+  index_t logged_ = 0;          // steps, at the end of the last part
+  std::size_t num_begins_ = 0;  // that the run has told of
   std::optional<index_t> altered_;
 };
+
+// "12 x save.commit, 9 x step", by the order in which points lie in a step.
+std::string count_of_points(const std::vector<DrillPart>& parts) {
+  std::string text;
+  for (const drill::PointInfo& point : drill::points()) {
+    const auto count = std::count_if(parts.begin(), parts.end(), [&](const DrillPart& part) {
+      return !part.order.empty() && drill::parse_order(part.order).at == point.name;
+    });
+    if (count > 0) text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", count, point.name);
+  }
+  return text;
+}
+
+DrillTryResult new_try(const DrillSetup& setup, index_t number) {
+  DrillTryResult result{.number = number};
+  result.folder = fmt::format("{}/try-{}", setup.folder, number);
+  fs::create_directories(result.folder);
+  return result;
+}
+
+std::mt19937_64 random_of(const DrillSetup& setup, index_t number) {
+  std::seed_seq seeds{setup.seed, static_cast<std::uint64_t>(number)};
+  return std::mt19937_64(seeds);
+}
 
 }  // namespace
 
@@ -297,13 +333,35 @@ double DrillTryResult::seconds() const {
 DrillTryResult run_drill_try(const DrillSetup& setup, const DrillOutcome& undisturbed,
                              double span_s, index_t number, const Disturbance& disturbance,
                              const std::string& label, ProgressLine& progress) {
-  DrillTryResult result{.number = number, .disturbance = disturbance};
-  result.folder = fmt::format("{}/try-{}", setup.folder, number);
-  fs::create_directories(result.folder);
-  std::seed_seq seeds{setup.seed, static_cast<std::uint64_t>(number)};
-  std::mt19937_64 random(seeds);
+  DrillTryResult result = new_try(setup, number);
+  result.disturbance = disturbance;
+  std::mt19937_64 random = random_of(setup, number);
   const auto orders = draw_orders(disturbance, setup.length, span_s, random);
-  Try(setup, undisturbed, progress, label, result).run(orders, random);
+  const auto order_of = [&](std::size_t i, index_t) {
+    return i < orders.size() ? std::optional(orders[i]) : std::nullopt;
+  };
+  Try(setup, undisturbed, progress, label, result).run(order_of, most_parts, random);
+  return result;
+}
+
+DrillTryResult run_kill_series(const DrillSetup& setup, const DrillOutcome& undisturbed,
+                               index_t num_kills, const std::vector<Disturbance>& points,
+                               index_t number, const std::string& label, ProgressLine& progress) {
+  DrillTryResult result = new_try(setup, number);
+  result.num_kills = num_kills;
+  std::mt19937_64 random = random_of(setup, number);
+  KillPlace place{.num_kills = num_kills, .start_s = undisturbed.start_s};
+  place.step_s =
+      (undisturbed.total_s - undisturbed.start_s) / static_cast<double>(setup.length.steps);
+  const auto order_of = [&](std::size_t i, index_t checkpoint) -> std::optional<drill::Order> {
+    place.num_done = static_cast<index_t>(i);
+    place.checkpoint = checkpoint;
+    if (place.num_done == num_kills) return std::nullopt;
+    return draw_kill(points, setup.length, place, random);
+  };
+  const auto parts = static_cast<std::size_t>(num_kills) + 1;
+  Try(setup, undisturbed, progress, label, result).run(order_of, parts, random);
+  result.done = count_of_points(result.parts);
   return result;
 }
 

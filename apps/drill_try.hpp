@@ -49,7 +49,8 @@ struct DrillPart {
 
 struct DrillTryResult {
   index_t number = 0;  // from 1
-  Disturbance disturbance;
+  Disturbance disturbance = {};
+  index_t num_kills = 0;  // of a job that is killed again and again; else there is a disturbance
   std::string done = {};  // what was done to it, for people
   std::vector<DrillPart> parts = {};
   bool came_too_late = false;  // a moment after the run's end: nothing was disturbed
@@ -67,5 +68,9 @@ struct DrillTryResult {
 DrillTryResult run_drill_try(const DrillSetup& setup, const DrillOutcome& undisturbed,
                              double span_s, index_t number, const Disturbance& disturbance,
                              const std::string& label, ProgressLine& progress);
+// The same with `num_kills` kills of one job, each at one of `points` and on a layout drawn anew.
+DrillTryResult run_kill_series(const DrillSetup& setup, const DrillOutcome& undisturbed,
+                               index_t num_kills, const std::vector<Disturbance>& points,
+                               index_t number, const std::string& label, ProgressLine& progress);
 
 }  // namespace weft

@@ -136,6 +136,9 @@ void add_drill(CLI::App& app, CommandLine& line) {
   add_data_argument(*drill, line);
   DrillOptions& options = line.drill;
   drill->add_option("--tries", options.tries, "runs to disturb (default 8, or one a point)");
+  drill->add_option("--kills", options.kills,
+                    "kill one job so many times, spread over its steps, each resume on a layout "
+                    "drawn anew (--tries jobs, default 1)");
   drill->add_option("--only", options.only, "only the try of this number, to repeat it");
   drill->add_option("--seed", options.seed,
                     "of all that is drawn (default: another one each time)");
@@ -146,7 +149,9 @@ void add_drill(CLI::App& app, CommandLine& line) {
                    "pp=2\" (default: the plan's, and others of as many ranks, and one rank)")
       ->type_name("LIST");
   drill->add_option("--points", options.points, drill_points_help())->type_name("LIST");
-  drill->add_option("--steps", options.steps, "of each run (default: the plan's, at most 24)");
+  drill->add_option(
+      "--steps", options.steps,
+      "of each run (default: the plan's, at most 24; with --kills at most twice their number)");
   drill->add_option("--keep", options.keep,
                     "keep all runs in this new folder (default: only those of failed tries, in "
                     "runs/drill-<plan>-<time>)");

@@ -109,9 +109,9 @@ bool RunCheckpoints::is_due(const Trainer& trainer, Next next, bool is_asked_for
 
 double RunCheckpoints::longest_save_s() const {
   if (!is_saving()) return longest_save_s_;
-  // As in remember(), for what the one under way is known to take.
+  // As in remember(), for what the one under way is known to take where nobody rests.
   const std::chrono::duration<double> so_far = SavePace::Clock::now() - pace_.last_begin();
-  return std::max(longest_save_s_, 2.0 * so_far.count());
+  return std::max(longest_save_s_, 2.0 * (so_far.count() - writer_->rested_s()));
 }
 
 void RunCheckpoints::make_writer(const Trainer& trainer) {
@@ -120,6 +120,7 @@ void RunCheckpoints::make_writer(const Trainer& trainer) {
   const CheckpointOptions options{.folder = folder_,
                                   .retention = retention_of(plan_, history_),
                                   .read_back = plan_.checkpoint.read_back,
+                                  .num_threads = static_cast<int>(plan_.layout.threads),
                                   .program = version_number(),
                                   .plan_name = plan_.name,
                                   .layout = layout_text(plan_)};

@@ -68,14 +68,16 @@ void CheckpointSave::begin(const LocalState& state, const FlatRanges& share) {
   }
 }
 
-void CheckpointSave::work(const std::stop_token& stop) {
+void CheckpointSave::work(const std::stop_token& stop, WorkPace* pace) {
   const auto begin = Clock::now();
+  const double rested_before_s = pace ? pace->rested_s() : 0.0;
+  if (pace) pace->begin();
   drill::reach_stage(name_of(stage_), false);
   my_fault_ = fault_of([&] {
     switch (stage_) {
       case Stage::write:
         record_ = shard_.write(StagingFolder::path_of(options_.folder, progress_.step, id_),
-                               shard_name(world_.rank()), stop);
+                               shard_name(world_.rank()), stop, pace);
         break;
       case Stage::commit:
         if (is_first()) commit();
@@ -84,7 +86,7 @@ void CheckpointSave::work(const std::stop_token& stop) {
         if (is_first()) staging_->confirm();
         break;
       case Stage::read_back:
-        verify_shard(result_.path, record_, stop);
+        verify_shard(result_.path, record_, stop, pace);
         break;
       case Stage::retire:
         if (is_first()) retire_older(options_.folder, progress_.step, options_.retention);
@@ -94,7 +96,8 @@ void CheckpointSave::work(const std::stop_token& stop) {
     }
   });
   drill::reach_stage(name_of(stage_), true);
-  result_.work.push_back({name_of(stage_), begin, Clock::now()});
+  const double rest_s = pace ? pace->rested_s() - rested_before_s : 0.0;
+  result_.work.push_back({name_of(stage_), begin, Clock::now(), rest_s});
 }
 
 // The commit itself stands, whatever comes of the stages after it.

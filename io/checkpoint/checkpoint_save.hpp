@@ -17,6 +17,7 @@
 #include "io/checkpoint/local_state.hpp"
 #include "io/checkpoint/retention.hpp"
 #include "io/checkpoint/shard_writer.hpp"
+#include "io/checkpoint/work_pace.hpp"
 #include "parallel/comm/communicator.hpp"
 
 namespace weft {
@@ -26,6 +27,10 @@ struct CheckpointOptions {
   Retention retention = {};  // once the new one is there
   // Read the new one back from the disk and compare, before an older one goes.
   bool read_back = true;
+  // Of this rank, that compute; and whether its writer's thread, where no core is idle beside those
+  // of all ranks, takes a share of one only, until it is waited for.
+  int num_threads = 1;
+  bool paces = true;
   // What the manifest tells people.
   std::string program;
   std::string plan_name;
@@ -37,7 +42,8 @@ struct SaveResult {
   struct Work {
     const char* name;  // "write"
     std::chrono::steady_clock::time_point begin, end;
-    double seconds() const { return std::chrono::duration<double>(end - begin).count(); }
+    double rest_s = 0.0;  // of that, for the steps' sake
+    double seconds() const { return std::chrono::duration<double>(end - begin).count() - rest_s; }
   };
 
   bool is_saved = false;
@@ -66,8 +72,8 @@ class CheckpointSave {
   // After begin(), and after each end_stage(); once it is, nothing of it is left to do.
   bool is_over() const { return stage_ == Stage::over; }
   // Local, by any thread while no other uses it: this rank's part of the stage. A fault is kept for
-  // end_stage(), as is that a stop was asked for.
-  void work(const std::stop_token& stop = {});
+  // end_stage(), as is that a stop was asked for. `pace`: of the thread at work; null: no rests.
+  void work(const std::stop_token& stop = {}, WorkPace* pace = nullptr);
   // Collective, when no rank is at work any more: all learn how it went. On to the next stage.
   void end_stage();
 

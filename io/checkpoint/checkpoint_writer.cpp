@@ -6,7 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "parallel/comm/core_use.hpp"
+
 namespace weft {
+
+namespace {
+
+// Of a core, where there is none to spare. Steps end with the slowest rank: what two writers take
+// on two cores at different times adds up. And a save takes ten times as long as it works, which is
+// seconds.
+constexpr double share_beside_steps = 0.1;
+
+}  // namespace
 
 CheckpointWriter::CheckpointWriter(Communicator& world, CheckpointOptions options,
                                    RunIdentity identity)
@@ -33,7 +44,17 @@ SaveResult CheckpointWriter::save(const LocalState& state, const FlatRanges& sha
 
 void CheckpointWriter::make_staging(Arena& arena, const LocalState& state, FlatRanges share) {
   staged_.emplace(arena, state, std::move(share));
+  choose_pace();
   thread_.emplace();
+}
+
+void CheckpointWriter::choose_pace() {
+  std::vector<CoreUse> ranks;
+  for (const std::string& text :
+       world_.all_gather_strings("checkpoint.cores", CoreUse::mine(options_.num_threads).text()))
+    ranks.push_back(CoreUse::from_text(text));
+  const bool has_core = has_idle_core(ranks, static_cast<std::size_t>(world_.rank()));
+  pace_.set_share(has_core || !options_.paces ? 1.0 : share_beside_steps);
 }
 
 std::optional<SaveResult> CheckpointWriter::start(const LocalState& state,
@@ -43,8 +64,13 @@ std::optional<SaveResult> CheckpointWriter::start(const LocalState& state,
   save_->begin(staged_->state(), staged_->share());
   if (save_->is_over()) return take_result();
   staged_->copy_from(state);
-  thread_->start([this](const std::stop_token& stop) { save_->work(stop); });
+  rested_before_s_ = pace_.rested_s();
+  start_work();
   return std::nullopt;
+}
+
+void CheckpointWriter::start_work() {
+  thread_->start([this](const std::stop_token& stop) { save_->work(stop, &pace_); });
 }
 
 std::optional<SaveResult> CheckpointWriter::poll() {
@@ -56,10 +82,12 @@ std::optional<SaveResult> CheckpointWriter::poll() {
 
 SaveResult CheckpointWriter::wait() {
   assert(is_under_way());
+  pace_.hurry();
   while (!save_->is_over()) {
     thread_->wait();
     advance();
   }
+  pace_.relax();
   return take_result();
 }
 
@@ -77,7 +105,7 @@ bool CheckpointWriter::all_are_done() {
 
 void CheckpointWriter::advance() {
   save_->end_stage();
-  if (!save_->is_over()) thread_->start([this](const std::stop_token& stop) { save_->work(stop); });
+  if (!save_->is_over()) start_work();
 }
 
 SaveResult CheckpointWriter::take_result() {

@@ -13,6 +13,7 @@
 #include "io/checkpoint/local_state.hpp"
 #include "io/checkpoint/shard_writer.hpp"
 #include "io/checkpoint/staged_state.hpp"
+#include "io/checkpoint/work_pace.hpp"
 #include "io/checkpoint/work_thread.hpp"
 #include "parallel/comm/communicator.hpp"
 
@@ -37,8 +38,9 @@ class CheckpointWriter {
   // the result, the same on all ranks.
   SaveResult save(const LocalState& state, const FlatRanges& share, const RunProgress& progress);
 
-  // Local, once, before the first start(): memory for copies of `share`, and a thread. `state`'s
-  // parameters must outlive the writer.
+  // Collective, once, before the first start(): memory for copies of `share`, and a thread, which
+  // keeps out of the way where the ranks of its host leave it no core. `state`'s parameters must
+  // outlive the writer.
   void make_staging(Arena& arena, const LocalState& state, FlatRanges share);
   // Collective, none being under way. Copies the share of `state`, which may change from the return
   // on. A result where it failed at once, the same on all ranks; else poll() or wait() brings it.
@@ -47,10 +49,14 @@ class CheckpointWriter {
   // Collective, between steps: a byte to every other rank while one is under way, else nothing.
   // Once all ranks' threads are done with a stage, the next one begins, or there is the result.
   std::optional<SaveResult> poll();
-  // Collective, one being under way: until it is over.
+  // Collective, one being under way: until it is over. No thread rests meanwhile.
   SaveResult wait();
+  // Local, one being under way: what its thread has rested so far, for the steps' sake.
+  double rested_s() const { return pace_.rested_s() - rested_before_s_; }
 
  private:
+  void choose_pace();
+  void start_work();
   bool all_are_done();
   // Collective, all being done: the stage's end, and the next one's begin.
   void advance();
@@ -62,6 +68,8 @@ class CheckpointWriter {
   ShardWriter shard_;  // its plan is the next save's
   std::optional<StagedState> staged_;
   std::unique_ptr<CheckpointSave> save_;  // under way
+  WorkPace pace_;                         // the thread's
+  double rested_before_s_ = 0.0;          // before the save under way
   std::optional<WorkThread> thread_;      // last: it uses all of the above until it has ended
 };
 

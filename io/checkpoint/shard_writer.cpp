@@ -73,8 +73,9 @@ std::vector<hdf5::Dataset> ShardWriter::datasets() const {
 // The one pass over the file, from its first byte to its last.
 class ShardWriter::Pass {
  public:
-  Pass(const hdf5::FileLayout& layout, const std::string& path, std::stop_token stop)
-      : path_(path), stop_(std::move(stop)), file_(path, layout.num_bytes) {}
+  Pass(const hdf5::FileLayout& layout, const std::string& path, std::stop_token stop,
+       WorkPace* pace)
+      : path_(path), stop_(std::move(stop)), pace_(pace), file_(path, layout.num_bytes) {}
 
   void add_metadata(const hdf5::FileLayout::Metadata& metadata) {
     for (std::size_t done = 0; done < metadata.bytes.size();) {
@@ -131,10 +132,12 @@ class ShardWriter::Pass {
     blocks_.push_back({offset_, size, block_checksum(bytes, size)});
     file_.append();
     offset_ += size;
+    if (pace_) pace_->rest(stop_);
   }
 
   std::string path_;
   std::stop_token stop_;
+  WorkPace* pace_;
   StreamWriter file_;
   std::vector<std::uint32_t> aligned_;
   std::vector<BlockRecord> blocks_;
@@ -142,7 +145,7 @@ class ShardWriter::Pass {
 };
 
 ShardRecord ShardWriter::write(const std::string& folder, const std::string& name,
-                               const std::stop_token& stop) const {
+                               const std::stop_token& stop, WorkPace* pace) const {
   const hdf5::FileLayout& file = layout();
   ShardRecord record{.name = name, .num_bytes = file.num_bytes, .pieces = {}, .blocks = {}};
   for (const auto& [kind, held] : pieces_)
@@ -153,7 +156,7 @@ ShardRecord ShardWriter::write(const std::string& folder, const std::string& nam
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return file.offsets[a] < file.offsets[b]; });
-  Pass pass(file, folder + "/" + name, stop);
+  Pass pass(file, folder + "/" + name, stop, pace);
   auto metadata = file.metadata.begin();
   const auto add_metadata_before = [&](std::uint64_t offset) {
     for (; metadata != file.metadata.end() && metadata->offset < offset; ++metadata)

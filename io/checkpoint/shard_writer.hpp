@@ -13,6 +13,7 @@
 #include "io/checkpoint/hdf5_file.hpp"
 #include "io/checkpoint/local_state.hpp"
 #include "io/checkpoint/shard_record.hpp"
+#include "io/checkpoint/work_pace.hpp"
 
 namespace weft {
 
@@ -32,9 +33,10 @@ class ShardWriter {
 
   std::uint64_t num_bytes() const { return layout().num_bytes; }
   // Writes the planned shard as file `name` into `folder`, synced. Throws Error(failed) where the
-  // system refuses, or where a stop is asked for on the way.
+  // system refuses, or where a stop is asked for on the way. `pace`, if any, is asked between two
+  // blocks.
   ShardRecord write(const std::string& folder, const std::string& name,
-                    const std::stop_token& stop = {}) const;
+                    const std::stop_token& stop = {}, WorkPace* pace = nullptr) const;
 
  private:
   // One dataset: a box of a tensor.

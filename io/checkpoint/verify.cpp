@@ -11,15 +11,18 @@
 
 namespace weft {
 
-void verify_shard(const std::string& folder, const ShardRecord& record,
-                  const std::stop_token& stop) {
+void verify_shard(const std::string& folder, const ShardRecord& record, const std::stop_token& stop,
+                  WorkPace* pace) {
   const std::string path = folder + "/" + record.name;
   drop_from_cache(path);
   const auto check = [&](std::size_t, std::size_t i, std::span<const std::byte> bytes) {
     require(!stop.stop_requested(), ExitCode::failed,
             path + ": not read back to its end, because the run ends");
     const BlockRecord& block = record.blocks[i];
-    if (is_unaltered(block, bytes)) return;
+    if (is_unaltered(block, bytes)) {
+      if (pace) pace->rest(stop);
+      return;
+    }
     throw Error(
         ExitCode::data,
         fmt::format("{}, block {} (bytes {} to {}): what the disk gives back is not what was "

@@ -10,14 +10,15 @@
 
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/shard_record.hpp"
+#include "io/checkpoint/work_pace.hpp"
 
 namespace weft {
 
 // Reads the shard back, from the disk and not from memory where the system lets us choose. Throws
 // Error(data) that names the first block that is not as the record says; Error(failed) where a stop
-// is asked for on the way.
+// is asked for on the way. `pace`, if any, is asked between two blocks.
 void verify_shard(const std::string& folder, const ShardRecord& record,
-                  const std::stop_token& stop = {});
+                  const std::stop_token& stop = {}, WorkPace* pace = nullptr);
 
 struct VerifyReport {
   std::uint64_t bytes_read = 0;

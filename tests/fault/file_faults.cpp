@@ -1,6 +1,7 @@
 // Preloaded into a process, this library counts what it does to files below one folder and, at one
-// of these operations, kills it or makes the operation fail: the tests' stand-in for a crash and
-// for a full or failing disk at a chosen moment. README.md has the environment variables.
+// of these operations, kills it, makes the operation fail or copies the disk: the tests' stand-in
+// for a crash, a full or failing disk and a power cut at a chosen moment. README.md has the
+// environment variables.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,9 +21,23 @@
 #include <string>
 #include <vector>
 
+#include "tests/fault/disk_image.hpp"
+
 namespace {
 
-enum class Deed { none, ask_to_stop, kill_before, kill_half, kill_after, fail, cut_short, slow };
+using weft::test::DiskImages;
+
+enum class Deed {
+  none,
+  ask_to_stop,
+  kill_before,
+  kill_half,
+  kill_after,
+  fail,
+  cut_short,
+  slow,
+  snapshot
+};
 
 std::string variable(const char* name, const char* otherwise = "") {
   const char* value = std::getenv(name);
@@ -41,6 +56,8 @@ struct Orders {
   std::string folder;
   std::string rank;
   std::string log;
+  std::string said;      // a file that gets what the program says
+  std::string unsynced;  // files, folders or all: what is never synced, though it is said to be
   Deed deed = Deed::none;
   int error = 0;  // of Deed::fail
   bool from_then_on = false;
@@ -49,11 +66,14 @@ struct Orders {
   Orders()
       : folder(variable("WEFT_FAULT_FOLDER")),
         rank(variable("OMPI_COMM_WORLD_RANK", "0")),
-        log(variable("WEFT_FAULT_LOG")) {
+        log(variable("WEFT_FAULT_LOG")),
+        said(variable("WEFT_FAULT_SAID")),
+        unsynced(variable("WEFT_FAULT_NO_SYNC")) {
     const std::string end = "/" + variable("WEFT_FAULT_PROGRAM", "weft");
     const std::string program = link_target("/proc/self/exe");
     is_program = program.ends_with(end);
-    if (rank == variable("WEFT_FAULT_RANK", "0")) read_deed(variable("WEFT_FAULT_DO", "record"));
+    const std::string whose = variable("WEFT_FAULT_RANK", "0");
+    if (whose == rank || whose == "all") read_deed(variable("WEFT_FAULT_DO", "record"));
   }
 
   void read_deed(std::string word) {
@@ -70,7 +90,8 @@ struct Orders {
                  {"kill-half", Deed::kill_half, 0}, {"kill-after", Deed::kill_after, 0},
                  {"short", Deed::cut_short, 0},     {"enospc", Deed::fail, ENOSPC},
                  {"edquot", Deed::fail, EDQUOT},    {"eio", Deed::fail, EIO},
-                 {"term", Deed::ask_to_stop, 0},    {"slow", Deed::slow, 0}};
+                 {"term", Deed::ask_to_stop, 0},    {"slow", Deed::slow, 0},
+                 {"snapshot", Deed::snapshot, 0}};
     for (const auto& one : known) {
       if (word != one.word) continue;
       deed = one.deed;
@@ -109,6 +130,20 @@ void note(long index, const char* name, std::size_t bytes, const std::string& ou
                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0 || syscall(SYS_write, fd, line.data(), line.size()) < 0) die();
   syscall(SYS_close, fd);
+}
+
+// A line more: the operation as "cut-before" or "cut-after", for the bytes how many the program had
+// said, the image as the path.
+void take_image(const DiskImages& images, const DiskImages::Turn& turn, long index,
+                const char* when, const char* operation) {
+  struct stat status;
+  const std::size_t said = stat(orders().said.c_str(), &status) == 0 ? status.st_size : 0;
+  const auto image = images.take(turn);
+  if (!image) {
+    dprintf(STDERR_FILENO, "file_faults: the disk cannot be copied\n");
+    die();
+  }
+  note(index, when, said, operation, image->path);
 }
 
 std::string path_of(int fd) { return link_target("/proc/self/fd/" + std::to_string(fd)); }
@@ -174,6 +209,18 @@ auto carry_out(const Operation& operation, Act act, Refuse refuse) -> decltype(a
       if (half == 0) break;
       tell("short");
       return act(half);
+    case Deed::snapshot: {
+      // No other operation goes on meanwhile, of no rank.
+      static const DiskImages images;
+      const DiskImages::Turn turn(images);
+      take_image(images, turn, index, "cut-before", operation.name);
+      const auto result = act(operation.bytes);
+      const int kept = errno;
+      take_image(images, turn, index, "cut-after", operation.name);
+      errno = kept;
+      tell(result < 0 ? "refused" : "ok");
+      return result;
+    }
     case Deed::none:
       break;
   }
@@ -217,6 +264,14 @@ std::size_t size_of(const iovec* buffers, int count) {
   std::size_t bytes = 0;
   for (int i = 0; i < count; ++i) bytes += buffers[i].iov_len;
   return bytes;
+}
+
+// A sync that is not done.
+bool is_left_out(int fd) {
+  const std::string& which = orders().unsynced;
+  struct stat status;
+  if (which.empty() || !orders().concerns(path_of(fd)) || fstat(fd, &status) != 0) return false;
+  return which == "all" || which == (S_ISDIR(status.st_mode) ? "folders" : "files");
 }
 
 }  // namespace
@@ -305,15 +360,14 @@ WEFT_FALLOCATE(fallocate64)
 WEFT_POSIX_FALLOCATE(posix_fallocate)
 WEFT_POSIX_FALLOCATE(posix_fallocate64)
 
-int fsync(int fd) {
-  static auto* const real = next<int(int)>("fsync");
-  return carry_out({"fsync", path_of(fd)}, [&](std::size_t) { return real(fd); });
-}
-
-int fdatasync(int fd) {
-  static auto* const real = next<int(int)>("fdatasync");
-  return carry_out({"fdatasync", path_of(fd)}, [&](std::size_t) { return real(fd); });
-}
+#define WEFT_FSYNC(NAME)                                                           \
+  int NAME(int fd) {                                                               \
+    static auto* const real = next<int(int)>(#NAME);                               \
+    return carry_out({#NAME, path_of(fd)},                                         \
+                     [&](std::size_t) { return is_left_out(fd) ? 0 : real(fd); }); \
+  }
+WEFT_FSYNC(fsync)
+WEFT_FSYNC(fdatasync)
 
 // Of files opened for writing. One that fails has closed the file all the same.
 int close(int fd) {

@@ -1,16 +1,22 @@
-// checkpoint.async as a user meets it: a slow disk, a signal, a fault of training while a save is
-// under way. Kills and full disks are in test_kill_sweep, test_kill_resume and test_full_disk.
+// checkpoint.async as a user meets it: a slow disk, a signal, a fault of training, a rank's death
+// while a save is under way. Other kills and full disks are in test_kill_sweep, test_kill_resume
+// and test_full_disk.
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/fault/checkpoint_run.hpp"
+#include "tests/fault/job.hpp"
 
 namespace {
 
 using namespace weft::test;
+using namespace std::chrono_literals;
+using Clock = Job::Clock;
 
 const Layout two{2, "layout.dp=2 layout.zero=1"};
 
@@ -114,6 +120,68 @@ TEST_CASE("training that fails leaves the checkpoint that was under way") {
   const std::vector<std::string> valid = valid_step_folders(run);
   REQUIRE_FALSE(valid.empty());
   CHECK(valid.back() == step_folder(run, steps));
+}
+
+namespace {
+
+bool has_begun_second_save(const std::string& log) {
+  for (const FileOperation& one : read_operations(log))
+    if (contains(one.path, "/.staging-8-")) return true;
+  return false;
+}
+
+// One of three ranks dies once the second save is under way and `num_steps` steps are logged: 11
+// lets the others wait for it, since the third is due after the next one.
+void kill_in_second_save(const SmallPlan& small, int victim, int num_steps,
+                         const Outcome& reference) {
+  const std::string plan = write_plan(small, "async-death");
+  const std::string run = fresh_run("async-death"), log = run + ".operations";
+  const Layout three{3, "layout.dp=3 layout.zero=1"};
+  Job job(3, WEFT_PROGRAM, "train " + plan + three.arguments() + " --run " + run, run,
+          file_faults(run, log, 0, 0, "slow-on"));
+  job.find_ranks(3);
+  INFO("victim " << victim << ", after " << num_steps << " steps");
+  const auto begin = Clock::now();
+  while (!has_begun_second_save(log) || num_logged_steps(run) < num_steps) {
+    if (Clock::now() - begin > 60s || job.ended_within(0, 1ms))
+      FAIL("no second save: " << job.output());
+  }
+  REQUIRE(job.kill_rank(victim));
+  const auto killed = Clock::now();
+  for (int rank = 0; rank < 3; ++rank) {
+    INFO("rank " << rank);
+    CHECK(job.ended_within(rank, killed + 5s - Clock::now()));
+  }
+  CHECK(job.launcher_ended_within(10s));
+  const std::string text = job.output();
+  INFO(text);
+  for (int rank = 0; rank < 3; ++rank) {
+    if (rank == victim) continue;
+    const std::string me = "rank " + std::to_string(rank);
+    CHECK(contains(text, me + " exits with 4"));
+    const auto line = text.find(me + " ends the run: ");
+    REQUIRE(line != std::string::npos);
+    const std::string message = text.substr(line, text.find('\n', line) - line);
+    CHECK(contains(message, "rank " + std::to_string(victim) + " (pid " +
+                                std::to_string(job.pid(victim)) + " on host "));
+  }
+  // The save that was under way came to nothing, and the one before is as it was.
+  CHECK(step_folders(run) == std::vector<std::string>{step_folder(run, 4)});
+  CHECK(valid_step_folders(run) == step_folders(run));
+  const ProcessResult resumed = train(plan, run, layouts()[2], "--resume auto");
+  INFO(resumed.text);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(outcome_of(run) == reference);
+}
+
+}  // namespace
+
+TEST_CASE("a rank that dies while a save is under way: the others end, the older one stays") {
+  const SmallPlan small{.steps = 20, .every_steps = 4, .async = true};
+  const Outcome reference = undisturbed(small);
+  for (const int victim : {2, 0}) {
+    for (const int num_steps : {8, 11}) kill_in_second_save(small, victim, num_steps, reference);
+  }
 }
 
 TEST_CASE("a checkpoint by the clock, on all ranks after the same step") {

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -78,6 +79,38 @@ TEST_CASE("a drill of a plan that saves beside its steps, and reads nothing back
       " --seed 5 --json --points kill@save.write:6,flip:10,load:7,kill@save.commit:9");
   INFO(result.text << result.out);
   CHECK(result.exit_code == 0);
+}
+
+TEST_CASE("a drill of one job that is killed again and again") {
+  for (const bool async : {false, true}) {
+    const std::string folder = new_folder("drill-kills");
+    const ProcessResult result =
+        run_weft("drill " + write_plan({.model = "mlp", .steps = 24, .async = async}, "kills") +
+                 " --kills 8 --layouts \"dp=1; tp=2; dp=2 zero=1; tp=2 dp=2; pp=2\" --seed 11 "
+                 "--json --keep " +
+                 folder);
+    INFO(result.text << result.out);
+    REQUIRE(result.exit_code == 0);
+    const auto json = result.json();
+    REQUIRE(json.at("tries").size() == 1);
+    const auto& one = json.at("tries").at(0);
+    CHECK(one.at("verdict") == "same bits");
+    CHECK(one.at("kills") == 8);
+    // Nine starts of one job, and only the last one came to its end.
+    REQUIRE(one.at("parts").size() == 9);
+    std::set<std::string> layouts, points;
+    for (std::size_t i = 0; i < 9; ++i) {
+      const auto& part = one.at("parts").at(i);
+      INFO(part.dump());
+      CHECK((part.at("exit_code") == 0) == (i == 8));
+      CHECK(part.at("order").is_null() == (i == 8));
+      layouts.insert(part.at("layout").get<std::string>());
+      if (i < 8) points.insert(part.at("order").get<std::string>());
+    }
+    CHECK(layouts.size() >= 3);
+    CHECK(points.size() >= 3);
+    CHECK(outcome_of(folder + "/try-1/run") == outcome_of(folder + "/undisturbed"));
+  }
 }
 
 TEST_CASE("a drill notices a resume that comes to other bits, and says how to repeat it") {
@@ -163,6 +196,10 @@ TEST_CASE("a drill that cannot be: exit code 2, and what to change") {
       {"--layouts \"tp=1,2\"", "expected one value for each key"},
       {"--steps 3", "4 steps or more"},
       {"--tries 0", "expected 1 to"},
+      {"--kills 0", "expected 1 to"},
+      {"--kills 5 --points stop@step", "expected points of kills"},
+      {"--kills 5 --points kill@step:3", "without a step"},
+      {"--kills 5 --points load,save.commit", "add step"},
       {"--keep " WEFT_TEST_FOLDER, "expected a new or an empty folder"},
   };
   for (const auto& one : wrong) {

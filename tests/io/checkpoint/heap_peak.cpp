@@ -48,6 +48,7 @@ HeapPeak::HeapPeak() {
 }
 HeapPeak::~HeapPeak() { is_watched = false; }
 std::size_t HeapPeak::peak_bytes() const { return static_cast<std::size_t>(most_bytes.load()); }
+std::ptrdiff_t HeapPeak::bytes_in_use() const { return bytes_now; }
 std::size_t HeapPeak::largest_bytes() const { return static_cast<std::size_t>(largest.load()); }
 
 }  // namespace weft::test

@@ -16,6 +16,8 @@ class HeapPeak {
 
   // The most that was taken and not yet given back since it was made.
   std::size_t peak_bytes() const;
+  // What is taken now and was not when it was made.
+  std::ptrdiff_t bytes_in_use() const;
   // The largest piece that was taken at once.
   std::size_t largest_bytes() const;
 };
