@@ -74,7 +74,7 @@ class Bench {
  private:
   CheckpointOptions options(bool paces) const {
     return {.folder = sizes_.folder,
-            .keep = 1,
+            .retention = {.keep = 1},
             .read_back = true,
             .paces = paces,
             .program = "bench",

@@ -115,7 +115,7 @@ void require_flat(const MakeSave& make_save) {
 TEST_CASE("saves that are waited for leave nothing behind", "[checkpoint][many]") {
   require_flat([](StateRank& rank, const std::string& folder) {
     const CheckpointOptions options{.folder = folder,
-                                    .keep = 1,
+                                    .retention = {.keep = 1},
                                     .read_back = true,
                                     .program = "0.0",
                                     .plan_name = "some",

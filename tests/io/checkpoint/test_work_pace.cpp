@@ -102,7 +102,7 @@ TEST_CASE("a save whose threads rest is the same, and its rests are no work", "[
     on_state_ranks(model, {.shards = 2, .tp = 2}, [&](StateRank& rank) {
       CheckpointWriter writer(rank.mesh.world(),
                               {.folder = folder.path(),
-                               .keep = 2,
+                               .retention = {.keep = 2},
                                .read_back = true,
                                .num_threads = 1 << 20,
                                .paces = paces,
