@@ -85,14 +85,16 @@ GptSpec gpt_of(const Plan& plan) {
 }  // namespace
 
 StageModel make_model(const Plan& plan, index_t pp_rank, ParameterSet& parameters,
-                      TensorParallel& tp) {
+                      ParameterSet& copies, TensorParallel& tp) {
   const StagePart part{.blocks = plan.blocks_of_stage(pp_rank),
                        .is_first = pp_rank == 0,
                        .is_last = pp_rank + 1 == plan.layout.pp};
   if (plan.is_vit()) return make_vit_classifier(vit_of(plan), part, parameters, tp);
   if (plan.is_text_encoder())
     return make_text_classifier(text_classifier_of(plan), part, parameters, tp);
-  if (plan.is_gpt()) return make_gpt(gpt_of(plan), part, parameters, tp);
+  if (plan.is_gpt()) {
+    return make_gpt(gpt_of(plan), part, parameters, tp, plan.ties_embedding() ? &copies : nullptr);
+  }
   return make_mlp_classifier(mlp_of(plan), part, parameters, tp);
 }
 
@@ -102,6 +104,13 @@ GradSyncOptions grad_sync_options(const Plan& plan) {
           .order = order_of_sums(plan),
           .zero = plan.layout.zero,
           .bucket_bytes = plan.comm.bucket_bytes};
+}
+
+TiedParameter::Options tied_options(const Plan& plan) {
+  return {.name = tied_table,
+          .num_lanes = plan.num_lanes(),
+          .order = order_of_sums(plan),
+          .message_bytes = plan.comm.bucket_bytes};
 }
 
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const OptimizerPlan& plan,

@@ -13,6 +13,7 @@
 #include "layers/stage_model.hpp"
 #include "parallel/comm/collective.hpp"
 #include "parallel/data/grad_sync.hpp"
+#include "parallel/data/tied_parameter.hpp"
 #include "parallel/mesh.hpp"
 #include "parallel/pipeline/schedule.hpp"
 #include "parallel/plan/plan.hpp"
@@ -29,11 +30,14 @@ TokenBlocks token_blocks_of(const Plan& plan);
 
 index_t num_classes_of(const Plan& plan);
 
-// The part of stage `pp_rank`; its parameters go to `parameters`. `tp` must outlive the model.
+// The part of stage `pp_rank`; its parameters go to `parameters`, what it has but a copy of to
+// `copies`. `tp` must outlive the model.
 StageModel make_model(const Plan& plan, index_t pp_rank, ParameterSet& parameters,
-                      TensorParallel& tp);
+                      ParameterSet& copies, TensorParallel& tp);
 
 GradSyncOptions grad_sync_options(const Plan& plan);
+// Where plan.ties_embedding().
+TiedParameter::Options tied_options(const Plan& plan);
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const OptimizerPlan& plan,
                                           const FlatRanges& owned);
 LearningRate learning_rate_of(const Plan& plan);

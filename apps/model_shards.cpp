@@ -28,8 +28,8 @@ void for_ranks(const Plan& plan, const std::function<void(const ParameterSet&, M
     Mesh mesh(*transport, nullptr, mesh_axes(plan), plan.layout.order, wait_options(plan));
     TensorParallel tp(mesh.axis("tp"), plan.num_pieces(), order_of_sums(plan),
                       token_blocks_of(plan));
-    ParameterSet parameters;
-    const StageModel model = make_model(plan, mesh.rank("pp"), parameters, tp);
+    ParameterSet parameters, copies;
+    const StageModel model = make_model(plan, mesh.rank("pp"), parameters, copies, tp);
     parameters.lay_out();
     use(parameters, mesh);
   }

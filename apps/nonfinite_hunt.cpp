@@ -40,8 +40,16 @@ NonfiniteHunt::NonfiniteHunt(const Parts& parts)
   parts_.work.set_gradient_watch(
       {.piece = [this](const Parameter& p, index_t shard) { look_at_gradient(p, shard); },
        .token_blocks = [this] { look_at_token_blocks(); }});
-  for (const auto& p : parts_.parameters.all())
-    numbers_.emplace(p.get(), static_cast<std::int64_t>(numbers_.size()));
+  for_each_used([this](const Parameter& p) {
+    numbers_.emplace(&p, static_cast<std::int64_t>(numbers_.size()));
+  });
+}
+
+template <class F>
+void NonfiniteHunt::for_each_used(const F& f) const {
+  for (const ParameterSet* set : {&parts_.parameters, &parts_.copies}) {
+    for (const auto& p : set->all()) f(*p);
+  }
 }
 
 NonfiniteHunt::~NonfiniteHunt() {
@@ -97,13 +105,13 @@ void NonfiniteHunt::look_at_gradient(const Parameter& parameter, index_t shard) 
 }
 
 void NonfiniteHunt::look_at_parameters() {
-  for (const auto& p : parts_.parameters.all()) {
-    for_each_shard(p->spec, [&](index_t, Range local) {
-      if (!all_finite(p->value + local.begin, local.size()))
-        note({before_all, 0, stage(), 0, 0, numbers_.at(p.get())},
-             "the parameter " + p->name + " itself, before the step");
+  for_each_used([this](const Parameter& p) {
+    for_each_shard(p.spec, [&](index_t, Range local) {
+      if (!all_finite(p.value + local.begin, local.size()))
+        note({before_all, 0, stage(), 0, 0, numbers_.at(&p)},
+             "the parameter " + p.name + " itself, before the step");
     });
-  }
+  });
 }
 
 void NonfiniteHunt::look_at_token_blocks() {

@@ -33,6 +33,7 @@ class NonfiniteHunt final : public pipeline::StageWork, private LayerWatch {
     Context& context;
     Mesh& mesh;
     const ParameterSet& parameters;
+    const ParameterSet& copies;  // of other stages' parameters, which the model uses, too
     StageModel& model;
     GradSync& grad_sync;
     TrainingWork& work;
@@ -61,6 +62,10 @@ class NonfiniteHunt final : public pipeline::StageWork, private LayerWatch {
   void look_at_token_blocks();
   void look_at_sums();
 
+  // f(parameter) for all that the stage's layers use.
+  template <class F>
+  void for_each_used(const F& f) const;
+
   void note(const Place& place, const std::string& what);
   std::string microbatch_text() const;
   std::string first_of_all();
@@ -74,7 +79,7 @@ class NonfiniteHunt final : public pipeline::StageWork, private LayerWatch {
 
   Parts parts_;
   index_t per_lane_;                                  // microbatches
-  std::map<const Parameter*, std::int64_t> numbers_;  // in the order of the set
+  std::map<const Parameter*, std::int64_t> numbers_;  // in the order of the sets
   const HostBatch* batch_ = nullptr;
   index_t number_ = 0;  // of the microbatch under way, among this rank's
   index_t layer_ = 0;   // whose backward is under way

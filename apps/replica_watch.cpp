@@ -23,17 +23,18 @@ void ReplicaWatch::after_step(Trainer& trainer, bool saves_now,
   const std::int64_t begin_ns = trace.now_ns();
   trainer.context().device.fence();
   const std::string fault = replica_fault(trainer.context().device, trainer.parameters(),
-                                          trainer.optimizer(), trainer.mesh());
+                                          trainer.optimizer(), trainer.mesh(), trainer.tied());
   ++num_checks_;
   spent_ns_ += trace.now_ns() - begin_ns;
   if (fault.empty()) return;
   if (tell) tell(fault);
   throw AgreedError(
       ExitCode::failed,
-      fmt::format("step {}: {}. Stopped, and the state of this step was not saved. Go on from the last "
-                  "checkpoint with --resume auto, on other hosts; where it comes again at the "
-                  "same place, report it with the plan",
-                  trainer.steps_done(), fault));
+      fmt::format(
+          "step {}: {}. Stopped, and the state of this step was not saved. Go on from the last "
+          "checkpoint with --resume auto, on other hosts; where it comes again at the "
+          "same place, report it with the plan",
+          trainer.steps_done(), fault));
 }
 
 nlohmann::ordered_json ReplicaWatch::json() const {

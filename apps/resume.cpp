@@ -131,6 +131,7 @@ void Resume::load(Trainer& trainer, const Checkpoint& checkpoint) {
         [&] { result = load_state(checkpoint, trainer.state(), world_.rank(), world_.size()); });
   const std::string fault = compare_fingerprints(checkpoint, std::move(result.sums), axes);
   if (!fault.empty()) throw AgreedError(ExitCode::data, fault);
+  trainer.take_loaded_state();
   drill::reach("load.done");
 }
 

@@ -40,10 +40,16 @@ Trainer::Trainer(const Plan& plan, const TrainingData& data, Transport& transpor
   context_.numerics.token_blocks = tp_.owned_token_blocks();
   // The loader's thread reads while the model is built.
   if (start == Start::at_first_step) start_loader();
-  model_ = std::make_unique<StageModel>(make_model(plan_, mesh_.rank("pp"), parameters_, tp_));
+  model_ =
+      std::make_unique<StageModel>(make_model(plan_, mesh_.rank("pp"), parameters_, copies_, tp_));
   parameters_.allocate(context_);
   grad_sync_ = std::make_unique<GradSync>(context_, parameters_, mesh_.axis("tp"), mesh_.axis("dp"),
                                           grad_sync_options(plan_));
+  if (plan_.ties_embedding()) {
+    tied_ = std::make_unique<TiedParameter>(context_, parameters_, copies_, mesh_.axis("dp"),
+                                            mesh_.axis("pp"), tied_options(plan_));
+    grad_sync_->tie(*tied_);
+  }
   optimizer_ = make_optimizer(context_, plan_.optimizer, grad_sync_->owned());
   global_norm_ =
       std::make_unique<GlobalNorm>(context_, parameters_, grad_sync_->shares(), mesh_.rank("dp"));
@@ -78,6 +84,10 @@ RunProgress Trainer::progress() const {
   return {.step = step_,
           .epoch = step_ == 0 ? 0 : (step_ - 1) / plan_.steps_per_epoch(),
           .losses = losses_};
+}
+
+void Trainer::take_loaded_state() {
+  if (tied_) tied_->publish(context_);
 }
 
 void Trainer::start_at(RunProgress progress) {
@@ -129,8 +139,8 @@ index_t Trainer::num_skipped_in_a_row() const {
 
 void Trainer::leave_out(StepResult& result) {
   grad_sync_->release();
-  const std::string first = NonfiniteHunt({context_, mesh_, parameters_, *model_, *grad_sync_,
-                                           *work_, *runner_, plan_.batch.micro})
+  const std::string first = NonfiniteHunt({context_, mesh_, parameters_, copies_, *model_,
+                                           *grad_sync_, *work_, *runner_, plan_.batch.micro})
                                 .find(*batch_, step_);
   const std::string what =
       fmt::format("the loss is {} and the gradient norm is {}; the first that is not finite: {}",

@@ -22,6 +22,7 @@
 #include "layers/stage_model.hpp"
 #include "parallel/data/global_norm.hpp"
 #include "parallel/data/grad_sync.hpp"
+#include "parallel/data/tied_parameter.hpp"
 #include "parallel/mesh.hpp"
 #include "parallel/pipeline/runner.hpp"
 #include "parallel/plan/plan.hpp"
@@ -56,7 +57,9 @@ class Trainer {
   LocalState state() const { return local_state(parameters_, *optimizer_); }
   FlatRanges share_to_write();
   RunProgress progress() const;
-  // After the state was loaded: the next step is the one after progress.step. Nothing is drawn or
+  // Collective. After the state was loaded: copies of parts of it get the new values.
+  void take_loaded_state();
+  // After that: the next step is the one after progress.step. Nothing is drawn or
   // read in between.
   void start_at(RunProgress progress);
 
@@ -96,6 +99,8 @@ class Trainer {
   Context& context() { return context_; }
   Mesh& mesh() { return mesh_; }
   const ParameterSet& parameters() const { return parameters_; }
+  // Null where no parameter is used by two layers.
+  const TiedParameter* tied() const { return tied_.get(); }
   const Optimizer& optimizer() const { return *optimizer_; }
   const StageModel& model() const { return *model_; }
   const GradSync& grad_sync() const { return *grad_sync_; }
@@ -118,7 +123,9 @@ class Trainer {
   Mesh mesh_;
   TensorParallel tp_;
   ParameterSet parameters_;
+  ParameterSet copies_;  // of parameters of another stage, or of this one for a second use
   std::unique_ptr<StageModel> model_;
+  std::unique_ptr<TiedParameter> tied_;
   std::unique_ptr<GradSync> grad_sync_;
   std::unique_ptr<GlobalNorm> global_norm_;
   std::unique_ptr<Optimizer> optimizer_;

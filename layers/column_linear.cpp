@@ -29,6 +29,15 @@ ColumnLinear::ColumnLinear(std::string name, ParameterSet& parameters, TensorPar
                       ShardSpec::cut({out_features}, 0, padded_out, tp.num_pieces(), tp.owned()),
                       {}, GradientRows::all)) {}
 
+ColumnLinear::ColumnLinear(std::string name, Parameter& weight, TensorParallel& tp)
+    : name_(std::move(name)),
+      tp_(tp),
+      in_features_(weight.spec.global()[1]),
+      padded_out_(weight.spec.padded_extent()),
+      epilogue_(Epilogue::none),
+      weight_(weight),
+      bias_(nullptr) {}
+
 void ColumnLinear::set_turns(const std::vector<std::string>& names, index_t features) {
   const auto set = [&](Parameter& parameter, const char* suffix) {
     parameter.turns.rows = features;

@@ -21,6 +21,10 @@ class ColumnLinear final : public Layer {
   ColumnLinear(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t in_features,
                index_t out_features, index_t padded_out, Epilogue epilogue = Epilogue::bias);
 
+  // Without bias, and with a weight that is another layer's, too: [out_features, in_features] cut
+  // along out_features in tp's pieces. `weight` must outlive the layer.
+  ColumnLinear(std::string name, Parameter& weight, TensorParallel& tp);
+
   // To the outside it is several linears, `names`, whose output features lie in it in turns of
   // `features` (core/logical_tensor.hpp). A piece is whole rounds.
   void set_turns(const std::vector<std::string>& names, index_t features);

@@ -6,11 +6,27 @@
 #include "layers/layer_norm.hpp"
 #include "layers/token_embedding.hpp"
 #include "layers/transformer_block.hpp"
+#include "layers/vocab_embedding.hpp"
 
 namespace weft {
 
+namespace {
+
+std::unique_ptr<Layer> make_head(const GptSpec& spec, ParameterSet& parameters, TensorParallel& tp,
+                                 ParameterSet* copies) {
+  if (copies == nullptr) {
+    return std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden, spec.vocabulary,
+                                          spec.padded_vocabulary, Epilogue::none);
+  }
+  Parameter& table = VocabEmbedding::add_table(tied_table, *copies, tp, spec.vocabulary,
+                                               spec.padded_vocabulary, spec.hidden);
+  return std::make_unique<ColumnLinear>("head", table, tp);
+}
+
+}  // namespace
+
 StageModel make_gpt(const GptSpec& spec, const StagePart& part, ParameterSet& parameters,
-                    TensorParallel& tp) {
+                    TensorParallel& tp, ParameterSet* copies) {
   const TransformerSpec blocks{.tokens = spec.tokens,
                                .hidden = spec.hidden,
                                .heads = spec.heads,
@@ -27,9 +43,7 @@ StageModel make_gpt(const GptSpec& spec, const StagePart& part, ParameterSet& pa
   if (part.is_last) {
     layers.push_back(
         {"final_norm", std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden)});
-    layers.push_back({"head", std::make_unique<ColumnLinear>(
-                                  "head", parameters, tp, spec.hidden, spec.vocabulary,
-                                  spec.padded_vocabulary, Epilogue::none)});
+    layers.push_back({"head", make_head(spec, parameters, tp, copies)});
     loss.emplace("loss", tp, spec.vocabulary);
   }
   return StageModel(tp, part.is_first, {.tokens_per_sample = spec.tokens, .hidden = spec.hidden},

@@ -12,6 +12,9 @@
 
 namespace weft {
 
+// What embedding and head share where they are tied.
+inline constexpr const char* tied_table = "embedding.weight";
+
 struct GptSpec {
   index_t vocabulary = 256;
   index_t padded_vocabulary = 264;  // a multiple of the plan's shards
@@ -26,7 +29,12 @@ struct GptSpec {
 // The stage `part` of it: the first begins with embedding and positions, the last ends with
 // final_norm, head and loss, whose label rows are tokens. Adds its parameters to `parameters`,
 // which must still be allocated. `tp` must outlive the model.
+//
+// With `copies` embedding and head are tied: the head has no weight of its own but the last stage's
+// copy of the embedding's, with its name, which goes to `copies` (also of the stage that is first,
+// too). It begins with equal values; to keep them so, and to add the gradients of both uses, is
+// parallel/data/tied_parameter's.
 StageModel make_gpt(const GptSpec& spec, const StagePart& part, ParameterSet& parameters,
-                    TensorParallel& tp);
+                    TensorParallel& tp, ParameterSet* copies = nullptr);
 
 }  // namespace weft

@@ -20,6 +20,15 @@ std::vector<std::int32_t> on_host(Context& context, const std::int32_t* from, in
 
 }  // namespace
 
+Parameter& VocabEmbedding::add_table(const std::string& name, ParameterSet& parameters,
+                                     TensorParallel& tp, index_t vocabulary,
+                                     index_t padded_vocabulary, index_t num_features) {
+  return parameters.add(
+      name,
+      ShardSpec::cut({vocabulary, num_features}, 0, padded_vocabulary, tp.num_pieces(), tp.owned()),
+      {.uniform_bound = initial_bound}, GradientRows::all);
+}
+
 VocabEmbedding::VocabEmbedding(std::string name, ParameterSet& parameters, TensorParallel& tp,
                                index_t vocabulary, index_t padded_vocabulary,
                                index_t tokens_per_sample, index_t num_features)
@@ -28,10 +37,8 @@ VocabEmbedding::VocabEmbedding(std::string name, ParameterSet& parameters, Tenso
       vocabulary_(vocabulary),
       tokens_(tokens_per_sample),
       num_features_(num_features),
-      table_(parameters.add(name_ + ".weight",
-                            ShardSpec::cut({vocabulary, num_features}, 0, padded_vocabulary,
-                                           tp.num_pieces(), tp.owned()),
-                            {.uniform_bound = initial_bound}, GradientRows::all)) {}
+      table_(add_table(name_ + ".weight", parameters, tp, vocabulary, padded_vocabulary,
+                       num_features)) {}
 
 Activation VocabEmbedding::forward(Context& context, const Activation& x, Saved& saved,
                                    const Pass& pass) {

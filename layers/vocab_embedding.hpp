@@ -15,6 +15,10 @@ class VocabEmbedding final : public Layer {
   // Uniform in +-bound at the start: a standard deviation of 0.02.
   static constexpr float initial_bound = 0.0346410162f;
 
+  // Adds a table of that form, with the values that every table of that name begins with.
+  static Parameter& add_table(const std::string& name, ParameterSet& parameters, TensorParallel& tp,
+                              index_t vocabulary, index_t padded_vocabulary, index_t num_features);
+
   // The vocabulary is padded to `padded_vocabulary`, a multiple of tp's pieces; pads are 0 and stay
   // 0. `tp` must outlive the layer.
   VocabEmbedding(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t vocabulary,

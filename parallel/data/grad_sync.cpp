@@ -37,6 +37,7 @@ const FlatRanges& GradSync::owned() const { return shares_[share_]; }
 void GradSync::begin_lane(Context& context, index_t lane) {
   assert(lanes_.contains(lane) && lane_ < 0);
   lane_ = lane;
+  if (tied_ != nullptr) tied_->begin_lane(context);
   // The merges that pushing this lane will cause: known now, the same for every parameter.
   merges_.clear();
   for (const auto* left : nodes_.merges_of({lane, lane + 1})) merges_.push_back(left->value.data());
@@ -59,6 +60,7 @@ void GradSync::begin_lane(Context& context, index_t lane) {
 }
 
 void GradSync::ready(Context& context, const Parameter& parameter, index_t shard) {
+  if (tied_ != nullptr && &parameter == tied_->copy()) return;  // whole at the lane's end
   const index_t begin = parameter.offset + parameter.spec.offset(shard);
   const Range flat{begin, begin + parameter.spec.block(shard).num_elements()};
   add_to_nodes(context, parameter.gradient_of(shard), flat);
@@ -98,6 +100,7 @@ void GradSync::end_lane(Context& context) {
   // All adding is done: what is left are the books.
   nodes_.push_merged({lane_, lane_ + 1}, std::move(lane_gradient_));
   lane_gradient_ = Tensor();
+  if (tied_ != nullptr) tied_->end_lane(context, lane_);
   lane_ = -1;
 }
 
@@ -105,6 +108,28 @@ void GradSync::finish(Context& context) {
   assert(lane_ < 0 && !nodes_.nodes().empty());
   transfers_.finish(context);
   parameters_.bind_gradients(nodes_.nodes().front().value.data());
+  if (tied_ != nullptr) tied_->finish(context);
+}
+
+void GradSync::publish(Context& context) {
+  transfers_.publish(context, parameters_.values());
+  if (tied_ != nullptr) tied_->publish(context);
+}
+
+void GradSync::release() {
+  nodes_.clear();
+  if (tied_ != nullptr) tied_->release();
+}
+
+TransferStatistics GradSync::statistics() const {
+  TransferStatistics all = transfers_.statistics();
+  if (tied_ == nullptr) return all;
+  const TiedParameter::Statistics& tied = tied_->statistics();
+  all.under_way_ns += tied.reduce_ns;
+  all.exposed_ns += tied.reduce_ns;
+  all.publish_ns += tied.publish_ns;
+  all.bytes_sent += tied.reduce_bytes;
+  return all;
 }
 
 }  // namespace weft

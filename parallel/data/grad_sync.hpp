@@ -21,6 +21,7 @@
 #include "core/reduce_tree.hpp"
 #include "parallel/comm/communicator.hpp"
 #include "parallel/data/bucket_transfers.hpp"
+#include "parallel/data/tied_parameter.hpp"
 
 namespace weft {
 
@@ -41,6 +42,10 @@ class GradSync {
   GradSync(const Context& context, ParameterSet& parameters, Communicator& tp, Communicator& dp,
            const GradSyncOptions& options);
 
+  // From now on it does for `tied`, too, what a step needs, at the same calls. Before the first
+  // lane, on all ranks alike; it must outlive them.
+  void tie(TiedParameter& tied) { tied_ = &tied; }
+
   Range lanes() const { return lanes_; }
   // What each dp rank updates, by rank; with zero 0 one entry: everything, which all of them do.
   const std::vector<FlatRanges>& shares() const { return shares_; }
@@ -57,16 +62,17 @@ class GradSync {
   // token blocks are divided.
   void end_lane(Context& context);
 
-  // Collective over dp. Waits. Afterwards the parameters' gradients are those of the whole step, as
-  // far as this rank owns them.
+  // Collective over dp, with a tied parameter over pp, too. Waits. Afterwards the parameters'
+  // gradients are those of the whole step, as far as this rank owns them.
   void finish(Context& context);
-  // Collective over dp; after the update. Every rank gets the values that others have updated.
-  void publish(Context& context) { transfers_.publish(context, parameters_.values()); }
+  // Collective over dp, with a tied parameter over pp, too; after the update. Every rank gets the
+  // values that others have updated.
+  void publish(Context& context);
   // Local. Gives the gradients' memory back: after the update.
-  void release() { nodes_.clear(); }
+  void release();
 
   // Of the step that ended last, or of the one under way.
-  const TransferStatistics& statistics() const { return transfers_.statistics(); }
+  TransferStatistics statistics() const;
 
  private:
   void add_to_nodes(Context& context, const float* leaf, Range flat);
@@ -86,6 +92,7 @@ class GradSync {
   std::vector<float*> lefts_;  // add_to_nodes: a place in each of them
   reduce_tree::Stack<Tensor> nodes_;
   BucketTransfers transfers_;
+  TiedParameter* tied_ = nullptr;
 };
 
 }  // namespace weft

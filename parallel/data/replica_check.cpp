@@ -26,6 +26,7 @@ struct Summary {
   std::uint64_t sums[2][2] = {};  // [held by all of tp][state of the optimizer]
   std::int64_t owned = 0;         // elements whose optimizer state is here
   std::int64_t all = 0;           // elements that it could be of
+  std::uint64_t tied = 0;         // of a tied parameter's values, where a stage has them
 };
 
 template <class T>
@@ -55,7 +56,7 @@ std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 class Check {
  public:
   Check(const Device& device, const ParameterSet& parameters, const Optimizer& optimizer,
-        Mesh& mesh)
+        Mesh& mesh, const TiedParameter* tied)
       : mesh_(mesh),
         world_(mesh.world()),
         all_elements_(everything_of(parameters)),
@@ -72,12 +73,18 @@ class Check {
       mine_.sums[tensors_[i].parameter->spec.is_replicated()][tensors_[i].is_state()] +=
           key * fingerprints_[i];
     }
+    if (tied != nullptr && mesh.size("pp") > 1) add_tied(*tied);
   }
 
   std::string fault() {
     const std::vector<Summary> summaries = gather_summaries();
     const std::optional<int> stage = stage_that_differs(summaries);
-    return stage ? describe(*stage) : "";
+    if (stage) return describe(*stage);
+    const auto tied_of = [&](int rank) { return summaries[at(rank)].tied; };
+    for (const CopyGroup& group : tied_copies_of(mesh_.shape())) {
+      if (differs(group, tied_of)) return describe_tied();
+    }
+    return "";
   }
 
  private:
@@ -86,6 +93,33 @@ class Check {
     CopyGroup group;
     std::size_t num_more = 0;  // tensors that differ, too
   };
+
+  // In place of a stage: the first and the last of them, with what they have in common.
+  static constexpr int tied_stages = -1;
+
+  void add_tied(const TiedParameter& tied) {
+    const Parameter* p = tied.original() != nullptr ? tied.original() : tied.copy();
+    if (p == nullptr) return;
+    tied_elements_ = FlatRanges({{p->offset, p->offset + p->spec.local_elements()}});
+    tied_tensor_ = HeldTensor{p, "", &tied_elements_, p->value};
+    mine_.tied = tied_tensor_->fingerprint();
+  }
+
+  std::string describe_tied() {
+    tensors_.clear();
+    fingerprints_.clear();
+    if (tied_tensor_) {
+      tensors_.push_back(*tied_tensor_);
+      fingerprints_.push_back(mine_.tied);
+    }
+    return describe(tied_stages);
+  }
+
+  std::vector<CopyGroup> copies_of_tensor(int stage, const HeldTensor& tensor) const {
+    if (stage == tied_stages) return tied_copies_of(mesh_.shape());
+    return copies_of(mesh_.shape(), stage, tensor.parameter->spec.is_replicated(),
+                     tensor.is_state() && is_divided_);
+  }
 
   std::vector<Summary> gather_summaries() {
     std::vector<Summary> all;
@@ -143,9 +177,7 @@ class Check {
     Place place{.tensor = tensors_.size(), .group = {}};
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const auto sum_of = [&](int rank) { return all[at(rank)][i]; };
-      for (const CopyGroup& group :
-           copies_of(mesh_.shape(), stage, tensors_[i].parameter->spec.is_replicated(),
-                     tensors_[i].is_state() && is_divided_)) {
+      for (const CopyGroup& group : copies_of_tensor(stage, tensors_[i])) {
         if (!differs(group, sum_of)) continue;
         if (place.tensor < tensors_.size()) {
           ++place.num_more;
@@ -161,7 +193,8 @@ class Check {
 
   // Collective. What is wrong on `stage`; its ranks find it out, the others take part.
   std::string describe(int stage) {
-    const bool is_mine = mesh_.rank("pp") == stage;
+    const bool is_mine =
+        stage == tied_stages ? tied_tensor_.has_value() : mesh_.rank("pp") == stage;
     const auto prints =
         gather(world_, "replicas.tensors", is_mine ? fingerprints_ : std::vector<std::uint64_t>{});
     const Place place = is_mine ? find_place(stage, prints) : Place{};
@@ -311,13 +344,15 @@ class Check {
   std::vector<std::uint64_t> fingerprints_;  // of each
   Summary mine_;
   bool is_divided_ = false;  // of the stage looked at
+  FlatRanges tied_elements_;
+  std::optional<HeldTensor> tied_tensor_;
 };
 
 }  // namespace
 
 std::string replica_fault(const Device& device, const ParameterSet& parameters,
-                          const Optimizer& optimizer, Mesh& mesh) {
-  return Check(device, parameters, optimizer, mesh).fault();
+                          const Optimizer& optimizer, Mesh& mesh, const TiedParameter* tied) {
+  return Check(device, parameters, optimizer, mesh, tied).fault();
 }
 
 }  // namespace weft

@@ -7,7 +7,10 @@
 //   ranks and divided        moments: dp ranks together hold one copy           one copy for each
 //   tp rank
 //
-// Pipeline stages hold nothing in common.
+//   tied parameter     values of the first stage and the last stage's copies    on the dp ranks of
+//                                                                               both
+//
+// Else pipeline stages hold nothing in common.
 #pragma once
 
 #include <string>
@@ -15,16 +18,18 @@
 #include "core/device.hpp"
 #include "core/optimizer.hpp"
 #include "core/parameter.hpp"
+#include "parallel/data/tied_parameter.hpp"
 #include "parallel/mesh.hpp"
 
 namespace weft {
 
-// Collective over the world of `mesh`, whose axes are tp, dp and pp; between two steps. Empty where
-// all copies are equal; else, the same on every rank: which tensor of which ranks, the first
-// element that differs, who is in the minority where there is one, and how many more tensors
-// differ. Reads the state once; sends some 50 bytes a rank, and more only once a difference is
-// found.
+// Collective over the world of `mesh`, whose axes are tp, dp and pp; between two steps. `tied`:
+// null where the model has none. Empty where all copies are equal; else, the same on every rank:
+// which tensor of which ranks, the first element that differs, who is in the minority where there
+// is one, and how many more tensors differ. Reads the state once; sends some 50 bytes a rank, and
+// more only once a difference is found.
 std::string replica_fault(const Device& device, const ParameterSet& parameters,
-                          const Optimizer& optimizer, Mesh& mesh);
+                          const Optimizer& optimizer, Mesh& mesh,
+                          const TiedParameter* tied = nullptr);
 
 }  // namespace weft

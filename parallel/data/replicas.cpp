@@ -136,4 +136,15 @@ std::vector<CopyGroup> copies_of(const MeshShape& shape, int pp, bool is_replica
   return groups;
 }
 
+std::vector<CopyGroup> tied_copies_of(const MeshShape& shape) {
+  if (shape.size("pp") == 1) return {};
+  std::vector<CopyGroup> groups(static_cast<std::size_t>(shape.size("tp")));
+  for (int rank = 0; rank < shape.num_ranks(); ++rank) {
+    const int pp = shape.coordinate(rank, "pp");
+    if (pp == 0 || pp == shape.size("pp") - 1)
+      groups[static_cast<std::size_t>(shape.coordinate(rank, "tp"))].push_back({rank});
+  }
+  return groups;
+}
+
 }  // namespace weft

@@ -48,5 +48,8 @@ using CopyGroup = std::vector<Copy>;
 // of one copy are left out.
 std::vector<CopyGroup> copies_of(const MeshShape& shape, int pp, bool is_replicated,
                                  bool is_divided);
+// Of a tied parameter's values: of the first stage and the last, with dp copies on each. None where
+// one stage is both.
+std::vector<CopyGroup> tied_copies_of(const MeshShape& shape);
 
 }  // namespace weft

@@ -13,20 +13,20 @@ constexpr index_t bytes_per_element = 4;  // f32, the only dtype so far
 
 // What GradSync holds while it folds the lanes of a rank.
 struct LaneMemory {
-  index_t copies = 0;             // of the whole local gradient
-  bool shares_one_block = false;  // some lane has room for one parameter only
+  index_t nodes = 0;     // before the lane, each a whole local gradient
+  bool has_own = false;  // one more for the lane itself; else it has room for one parameter only
+  index_t copies() const { return nodes + (has_own ? 1 : 0); }
 };
 
-LaneMemory lane_memory(const Plan& plan, index_t dp_rank) {
-  LaneMemory memory;
+// While each lane is under way.
+std::vector<LaneMemory> lane_memory(const Plan& plan, index_t dp_rank) {
+  std::vector<LaneMemory> memory;
   reduce_tree::Stack<int> nodes(plan.num_lanes());
   const Range lanes = plan.lanes_of(dp_rank);
   for (index_t lane = lanes.begin; lane < lanes.end; ++lane) {
     const auto before = static_cast<index_t>(nodes.nodes().size());
     const bool merges = !nodes.merges_of({lane, lane + 1}).empty();
-    const bool has_own = !merges || plan.microbatches_per_lane() > 1;
-    if (!has_own) memory.shares_one_block = true;
-    memory.copies = std::max(memory.copies, before + (has_own ? 1 : 0));
+    memory.push_back({before, !merges || plan.microbatches_per_lane() > 1});
     nodes.push_merged({lane, lane + 1}, 0);
   }
   return memory;
@@ -35,7 +35,9 @@ LaneMemory lane_memory(const Plan& plan, index_t dp_rank) {
 }  // namespace
 
 index_t gradient_copies(const Plan& plan, index_t dp_rank) {
-  return lane_memory(plan, dp_rank).copies;
+  index_t most = 0;
+  for (const LaneMemory& lane : lane_memory(plan, dp_rank)) most = std::max(most, lane.copies());
+  return most;
 }
 
 PlaceMemory::PlaceMemory(const Plan& plan, index_t tp_rank, index_t pp_rank) : plan_(plan) {
@@ -51,6 +53,7 @@ PlaceMemory::PlaceMemory(const Plan& plan, index_t tp_rank, index_t pp_rank) : p
       largest_ = std::max(largest_, stored);
     }
   }
+  copied_ = local_copies(plan, tp_rank, pp_rank).stored;
   token_blocks_ = plan.token_blocks_of(tp_rank).size();
   const bool has_shares = plan.layout.zero > 0;
   if (!has_shares && !plan.stages_checkpoints()) return;
@@ -72,14 +75,18 @@ index_t PlaceMemory::optimizer_elements(index_t dp_rank) const {
 }
 
 RankMemory PlaceMemory::of(index_t dp_rank) const {
-  const LaneMemory lanes = lane_memory(plan_, dp_rank);
-  const index_t shared = lanes.shares_one_block ? std::max(largest_, summed_by_blocks_) : 0;
-  const index_t gradients = stored_ * lanes.copies + token_blocks_ * summed_by_blocks_ + shared;
+  index_t most = 0;  // at once, while some lane is under way
+  for (const LaneMemory& lane : lane_memory(plan_, dp_rank)) {
+    const index_t shared = lane.has_own ? 0 : std::max(largest_, summed_by_blocks_);
+    most = std::max(most, stored_ * lane.copies() + shared + copied_ * (lane.nodes + 1));
+  }
+  const index_t gradients = most + token_blocks_ * summed_by_blocks_;
+  const index_t values = stored_ + (plan_.layout.pp > 1 ? copied_ : 0);
   const index_t optimizer = optimizer_elements(dp_rank) * plan_.optimizer.num_moments();
   const index_t staged = staged_.empty() ? 0
                                          : staged_[static_cast<std::size_t>(dp_rank)] *
                                                (1 + plan_.optimizer.num_moments());
-  return {.parameter_bytes = stored_ * bytes_per_element,
+  return {.parameter_bytes = values * bytes_per_element,
           .gradient_bytes = gradients * bytes_per_element,
           .optimizer_bytes = optimizer * bytes_per_element,
           .staging_bytes = staged * bytes_per_element};

@@ -17,6 +17,9 @@ namespace weft {
 //                (the largest parameter, or all that are summed by token blocks); and the
 //                token-block accumulators: 4 x the rank's token blocks x the elements of what is
 //                summed by them
+//                With `model.tied`, on the last stage, with c stored elements of the table: 4c of
+//                values more, unless that stage is the first, too; and 4c of gradients for each of
+//                the head's own that it holds at once: one for the lane under way, and its nodes
 //   optimizer    4 x optimizer_elements x 2 for adamw (two moments), x 1 for sgd with momentum, x 0
 //                without
 //   staging      with checkpoint.async and checkpoints on the way: 4 x the elements that the rank
@@ -60,6 +63,7 @@ class PlaceMemory {
   index_t stored_ = 0;            // elements of all parameters
   index_t summed_by_blocks_ = 0;  // those summed by token blocks
   index_t largest_ = 0;           // of one parameter of the others
+  index_t copied_ = 0;            // elements of the tied table's second use
   index_t token_blocks_ = 0;      // that the rank sums
   std::vector<index_t> shares_;   // with ZeRO-1: elements of each dp rank
   std::vector<index_t> staged_;   // with copies for checkpoints: elements of one kind, by dp rank

@@ -52,13 +52,17 @@ void add_block(Shapes& shapes, const Plan& plan, index_t number) {
   add_feed_forward(shapes, plan, block);
 }
 
+ParameterShape embedding_table(const Plan& plan) {
+  return {.name = "embedding.weight",
+          .global = {sample_shape(plan.task).vocabulary, plan.model.hidden},
+          .dim = 0,
+          .padded = plan.padded_vocabulary()};
+}
+
 void add_input(Shapes& shapes, const Plan& plan) {
-  const index_t hidden = plan.model.hidden, vocabulary = sample_shape(plan.task).vocabulary;
-  if (vocabulary > 0) {
-    shapes.push_back({.name = "embedding.weight",
-                      .global = {vocabulary, hidden},
-                      .dim = 0,
-                      .padded = plan.padded_vocabulary()});
+  const index_t hidden = plan.model.hidden;
+  if (sample_shape(plan.task).vocabulary > 0) {
+    shapes.push_back(embedding_table(plan));
   } else {
     add_row_linear(shapes, plan.is_vit() ? "patch" : "stem", plan.features_per_token(), hidden);
   }
@@ -71,6 +75,7 @@ void add_output(Shapes& shapes, const Plan& plan) {
   const index_t hidden = plan.model.hidden, classes = sample_shape(plan.task).classes;
   const index_t padded = plan.padded_classes();
   add_norm(shapes, "final_norm", hidden);
+  if (plan.ties_embedding()) return;
   shapes.push_back(
       {.name = "head.weight", .global = {classes, hidden}, .dim = 0, .padded = padded});
   if (plan.is_gpt()) return;  // a head of words has no bias
@@ -91,6 +96,11 @@ std::vector<ParameterShape> parameter_shapes(const Plan& plan, index_t pp_rank) 
   for (index_t block = blocks.begin; block < blocks.end; ++block) add_block(shapes, plan, block);
   if (pp_rank == plan.layout.pp - 1) add_output(shapes, plan);
   return shapes;
+}
+
+std::vector<ParameterShape> copied_shapes(const Plan& plan, index_t pp_rank) {
+  if (!plan.ties_embedding() || pp_rank != plan.layout.pp - 1) return {};
+  return {embedding_table(plan)};
 }
 
 std::vector<ParameterShape> parameter_shapes(const Plan& plan) {
@@ -116,14 +126,26 @@ index_t stage_parameters(const Plan& plan, index_t pp_rank) {
   return sum_of(parameter_shapes(plan, pp_rank));
 }
 
-LocalElements local_parameters(const Plan& plan, index_t tp_rank, index_t pp_rank) {
+namespace {
+
+LocalElements local_elements(const Shapes& shapes, const Plan& plan, index_t tp_rank) {
   LocalElements sum;
-  for (const ParameterShape& shape : parameter_shapes(plan, pp_rank)) {
+  for (const ParameterShape& shape : shapes) {
     const ShardSpec spec = shape.spec(plan, tp_rank);
     sum.real += spec.held_elements();
     sum.stored += spec.local_elements();
   }
   return sum;
+}
+
+}  // namespace
+
+LocalElements local_parameters(const Plan& plan, index_t tp_rank, index_t pp_rank) {
+  return local_elements(parameter_shapes(plan, pp_rank), plan, tp_rank);
+}
+
+LocalElements local_copies(const Plan& plan, index_t tp_rank, index_t pp_rank) {
+  return local_elements(copied_shapes(plan, pp_rank), plan, tp_rank);
 }
 
 }  // namespace weft

@@ -39,10 +39,17 @@ struct ParameterShape {
 //                norm2 gain, bias [H]; up and down as above
 //
 //   both         final_norm gain, bias [H]; head weight [C, H], bias [C] split over C
+//
+// Models of text have, for V words, an embedding weight [V, H] split over V in place of patch; of
+// them the generator's head is [V, H] without bias, or none where it is the embedding's weight.
 std::vector<ParameterShape> parameter_shapes(const Plan& plan);
 
 // Those of one pipeline stage; all stages one after the other are all parameters.
 std::vector<ParameterShape> parameter_shapes(const Plan& plan, index_t pp_rank);
+
+// What a stage uses of another stage's parameters, or of its own a second time (`model.tied`): the
+// last one's head. A part of the model's state once, in parameter_shapes().
+std::vector<ParameterShape> copied_shapes(const Plan& plan, index_t pp_rank);
 
 // Sums of num_elements(), without pads: of the model and of one stage.
 index_t num_parameters(const Plan& plan);
@@ -55,5 +62,7 @@ struct LocalElements {
   index_t stored = 0;
 };
 LocalElements local_parameters(const Plan& plan, index_t tp_rank, index_t pp_rank = 0);
+// The same of copied_shapes().
+LocalElements local_copies(const Plan& plan, index_t tp_rank, index_t pp_rank);
 
 }  // namespace weft

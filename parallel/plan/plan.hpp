@@ -68,6 +68,7 @@ struct ModelPlan {
   index_t patch = 4;  // vit: pixels of a square patch's side
   index_t mlp_ratio = 4;
   double dropout = 0.0;
+  bool tied = true;  // gpt: the head's weight is the embedding's
   friend bool operator==(const ModelPlan&, const ModelPlan&) = default;
 };
 
@@ -207,6 +208,8 @@ struct Plan {
   bool is_gpt() const { return model.kind == "gpt"; }
   // Blocks with attention, in which heads are cut over tp.
   bool is_transformer() const { return is_vit() || is_text_encoder() || is_gpt(); }
+  // One table, with which the model begins as embedding and ends as head.
+  bool ties_embedding() const { return is_gpt() && model.tied; }
   index_t feed_forward() const { return model.hidden * model.mlp_ratio; }
   // Rows of the residual stream that one sample has, and one microbatch.
   index_t tokens_per_sample() const;

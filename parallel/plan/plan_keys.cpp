@@ -145,6 +145,8 @@ void add_model(Keys& keys) {
   used_by({"vit"});
   add("model.mlp_ratio", &field_at<&Plan::model, &ModelPlan::mlp_ratio>, IntegerRange{1, 64}, "4");
   add("model.dropout", &field_at<&Plan::model, &ModelPlan::dropout>, below_one, "0.1");
+  add("model.tied", &field_at<&Plan::model, &ModelPlan::tied>, {}, "false");
+  used_by({"gpt"});
 }
 
 void add_batch_and_numerics(Keys& keys) {

@@ -88,8 +88,14 @@ PlaceTraffic::PlaceTraffic(const Plan& plan, index_t tp_rank, index_t pp_rank) :
   const Crossings tp = tp_crossings(plan, tp_rank, pp_rank);
   tp_per_microbatch_ = tp.microbatch;
   tp_per_lane_ = tp.lane;
-  gradient_bytes_ =
-      bytes_per_element * static_cast<double>(local_parameters(plan, tp_rank, pp_rank).stored);
+  const auto bytes_of = [](index_t elements) {
+    return bytes_per_element * static_cast<double>(elements);
+  };
+  const index_t last = plan.layout.pp - 1;
+  gradient_bytes_ = bytes_of(local_parameters(plan, tp_rank, pp_rank).stored +
+                             local_copies(plan, tp_rank, pp_rank).stored);
+  if (last > 0 && (pp_rank == 0 || pp_rank == last))
+    pp_per_step_ = bytes_of(local_copies(plan, tp_rank, last).stored);
   const int directions = (pp_rank > 0 ? 1 : 0) + (pp_rank < plan.layout.pp - 1 ? 1 : 0);
   pp_per_microbatch_ = stream_bytes(plan, plan.rows_of(tp_rank).size()) * directions;
 }
@@ -101,7 +107,7 @@ RankTraffic PlaceTraffic::of(index_t dp_rank) const {
   return {.tp_bytes =
               microbatches * tp_per_microbatch_ + static_cast<double>(lanes.size()) * tp_per_lane_,
           .dp_bytes = dp.all_reduce(gradient_bytes_),
-          .pp_bytes = microbatches * pp_per_microbatch_};
+          .pp_bytes = microbatches * pp_per_microbatch_ + pp_per_step_};
 }
 
 RankTraffic rank_traffic(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {

@@ -29,8 +29,11 @@ namespace weft {
 //                             pooling, and for the gradient of an embedding; plus
 //                             per lane one all-reduce of what is summed by token blocks
 // dp, with B = 4n for n stored elements: reduce-scatter of gradients, then all-gather of gradients
-//   or, with ZeRO-1, of parameters.
-// pp, per microbatch: the rank's rows x H x 4 forward unless it is last, as many back unless first.
+//   or, with ZeRO-1, of parameters. The last stage's n counts a tied table, whose gradients are
+//   summed there for its second use, in an all-reduce always.
+// pp, per microbatch: the rank's rows x H x 4 forward unless it is last, as many back unless first;
+//   per step, of a tied table: 4 x its stored elements from the last stage to the first, gradients,
+//   and as many back, its values.
 //
 // Exact but for two things. All-reduces of up to 4 KiB go whole to every other rank, (N - 1) P B
 // instead of P (B - O) + (N - 1) O: the same for P = 1 on two ranks. And an O of B / N is rounded:
@@ -59,6 +62,7 @@ class PlaceTraffic {
   double tp_per_lane_ = 0;
   double gradient_bytes_ = 0;
   double pp_per_microbatch_ = 0;
+  double pp_per_step_ = 0;
 };
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "tests/core/dropout_mask.hpp"
 #include "tests/oracle/cross_entropy.hpp"
 #include "tests/oracle/mlp.hpp"
+#include "tests/oracle/text.hpp"
 #include "tests/oracle/vit.hpp"
 
 namespace weft::testing {
@@ -25,6 +26,19 @@ oracle::MlpShape mlp_shape(const Plan& plan) {
 
 oracle::VitShape vit_shape(const Plan& plan) {
   return {.patch = size_of(plan.model.patch),
+          .hidden = size_of(plan.model.hidden),
+          .layers = size_of(plan.model.layers),
+          .heads = size_of(plan.model.heads),
+          .mlp_ratio = size_of(plan.model.mlp_ratio),
+          .dropout = plan.model.dropout};
+}
+
+oracle::TextShape text_shape(const Plan& plan) {
+  const SampleShape sample = sample_shape(plan.task);
+  return {.vocabulary = size_of(sample.vocabulary),
+          .tokens = size_of(sample.tokens),
+          .classes = plan.is_gpt() ? 0 : size_of(sample.classes),
+          .tied = plan.ties_embedding(),
           .hidden = size_of(plan.model.hidden),
           .layers = size_of(plan.model.layers),
           .heads = size_of(plan.model.heads),
@@ -50,29 +64,37 @@ oracle::OptimizerSettings settings_of(const Plan& plan) {
 
 // A global batch as the oracle takes it.
 struct Samples {
-  oracle::Matrix x;
+  oracle::Matrix x;  // images, or
+  std::vector<int> ids;
+  std::vector<std::size_t> lengths;
   std::vector<int> labels;
-  std::vector<bool> is_real;
-  std::vector<double> weights;
+  std::vector<bool> is_real;    // of labels
+  std::vector<double> weights;  // of them
 
   explicit Samples(const HostBatch& batch)
-      : x(size_of(batch.num_rows()), 3072, {batch.features.begin(), batch.features.end()}),
+      : ids(batch.tokens.begin(), batch.tokens.end()),
+        lengths(batch.lengths.begin(), batch.lengths.end()),
         labels(batch.labels.begin(), batch.labels.end()) {
+    if (ids.empty())
+      x = {size_of(batch.num_rows()), 3072, {batch.features.begin(), batch.features.end()}};
     for (const float weight : batch.weight) is_real.push_back(weight != 0.0f);
     weights = oracle::mean_weights(is_real);
   }
+
+  oracle::TextBatch texts() const { return {ids, lengths, labels, weights}; }
 };
 
-// What a run needs of either model.
+// What a run needs of a model.
 struct Model {
   std::function<oracle::TrainStep(const Samples&, const std::vector<oracle::Matrix>& masks)> step;
-  std::function<oracle::Matrix(const oracle::Matrix& x)> logits;
+  // Without dropout, as an evaluation: the mean loss; and of images the logits.
+  std::function<double(const Samples&)> loss;
+  std::function<oracle::Matrix(const oracle::Matrix& x)> logits = {};
   std::size_t num_dropouts = 0;
 };
 
-template <class Oracle, class OracleShape>
-Model make_model(const Plan& plan, const OracleShape& shape, std::size_t num_dropouts,
-                 const NamedFloats& initial) {
+template <class OracleShape>
+oracle::NamedMatrices parameters_of(const OracleShape& shape, const NamedFloats& initial) {
   oracle::NamedMatrices parameters = oracle::zero_parameters(shape);
   if (parameters.size() != initial.size()) throw std::runtime_error("number of parameters");
   for (auto& [name, p] : parameters) {
@@ -80,16 +102,45 @@ Model make_model(const Plan& plan, const OracleShape& shape, std::size_t num_dro
     if (values.size() != p.size()) throw std::runtime_error(name + ": size");
     p.values.assign(values.begin(), values.end());
   }
-  const auto model = std::make_shared<Oracle>(shape, settings_of(plan), std::move(parameters));
+  return parameters;
+}
+
+Model make_text_model(const Plan& plan, const NamedFloats& initial) {
+  const oracle::TextShape shape = text_shape(plan);
+  const auto model =
+      std::make_shared<oracle::OracleText>(shape, settings_of(plan), parameters_of(shape, initial));
+  return {.step =
+              [=](const Samples& samples, const std::vector<oracle::Matrix>& masks) {
+                return model->train_step(samples.texts(), masks);
+              },
+          .loss =
+              [=](const Samples& samples) {
+                return model->loss_and_gradients(samples.texts(), {}).loss;
+              },
+          .num_dropouts = shape.blocks().num_dropouts()};
+}
+
+template <class Oracle, class OracleShape>
+Model make_model(const Plan& plan, const OracleShape& shape, std::size_t num_dropouts,
+                 const NamedFloats& initial) {
+  const auto model =
+      std::make_shared<Oracle>(shape, settings_of(plan), parameters_of(shape, initial));
   return {.step =
               [=](const Samples& samples, const std::vector<oracle::Matrix>& masks) {
                 return model->train_step(samples.x, samples.labels, samples.weights, masks);
+              },
+          .loss =
+              [=](const Samples& samples) {
+                return oracle::softmax_cross_entropy(model->logits(samples.x), samples.labels,
+                                                     samples.weights)
+                    .loss;
               },
           .logits = [=](const oracle::Matrix& x) { return model->logits(x); },
           .num_dropouts = num_dropouts};
 }
 
 Model make_model(const Plan& plan, const NamedFloats& initial) {
+  if (plan.is_gpt() || plan.is_text_encoder()) return make_text_model(plan, initial);
   if (plan.is_vit()) {
     const oracle::VitShape shape = vit_shape(plan);
     return make_model<oracle::OracleVit>(plan, shape, shape.num_dropouts(), initial);
@@ -120,27 +171,28 @@ index_t predicted_class(const oracle::Matrix& logits, std::size_t row) {
 }
 
 // In one piece, without augmentation, dropout or padding.
-void evaluate(const Model& model, const SmallData& data, OracleRun& run) {
-  const BatchReader reader(data.samples());
-  const auto count = static_cast<index_t>(data.split().validation.size());
+void evaluate(const Model& model, const TrainingData& data, OracleRun& run) {
+  const BatchReader reader(*data.samples);
+  const auto count = static_cast<index_t>(data.split.validation.size());
   HostBatch batch;
-  reader.read_into(EvalSampler(data.split().validation, count).indices_of(0), {0, count}, batch);
+  reader.read_into(EvalSampler(data.split.validation, count).indices_of(0), {0, count}, batch);
   const Samples samples(batch);
+  run.validation_loss = model.loss(samples);
+  if (!model.logits) return;
   const oracle::Matrix logits = model.logits(samples.x);
-  run.validation_loss = oracle::softmax_cross_entropy(logits, samples.labels, samples.weights).loss;
-  run.confusion = ConfusionMatrix(Cifar10::num_classes);
+  run.confusion = ConfusionMatrix(static_cast<index_t>(logits.cols));
   for (std::size_t row = 0; row < samples.labels.size(); ++row)
     run.confusion.add(samples.labels[row], predicted_class(logits, row));
 }
 
 }  // namespace
 
-OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats& initial,
+OracleRun run_oracle(const Plan& plan, const TrainingData& data, const NamedFloats& initial,
                      const std::vector<index_t>& left_out) {
   const Model model = make_model(plan, initial);
-  Sampler sampler(data.split().train, plan.batch.global, plan.batch.last, plan.numerics.seed);
-  const BatchReader reader(data.samples(),
-                           plan.task.augment ? std::optional(plan.numerics.seed) : std::nullopt, {});
+  Sampler sampler(data.split.train, plan.batch.global, plan.batch.last, plan.numerics.seed);
+  const BatchReader reader(
+      *data.samples, plan.task.augment ? std::optional(plan.numerics.seed) : std::nullopt, {});
   OracleRun run;
   HostBatch batch;
   for (index_t step = 0; step < plan.num_steps(); ++step) {
@@ -151,11 +203,12 @@ OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats&
     reader.read_into(sampler.indices_of(step), {0, plan.batch.global}, batch);
     const Samples samples(batch);
     const oracle::TrainStep done = model.step(samples, masks_of(plan, model.num_dropouts, step));
-    run.steps.push_back({.loss = done.loss,
-                         .gradient_norm = done.gradient_norm,
-                         .learning_rate = done.lr,
-                         .num_real = static_cast<index_t>(
-                             std::count(samples.is_real.begin(), samples.is_real.end(), true))});
+    run.steps.push_back(
+        {.loss = done.loss,
+         .gradient_norm = done.gradient_norm,
+         .learning_rate = done.lr,
+         .num_real = std::count(samples.is_real.begin(), samples.is_real.end(), true) /
+                     sample_shape(plan.task).labels});
   }
   evaluate(model, data, run);
   return run;

@@ -20,12 +20,12 @@ struct OracleRun {
   std::vector<Step> steps;
   // Of the whole validation part in one piece, after the last step.
   double validation_loss = 0.0;
-  ConfusionMatrix confusion;
+  ConfusionMatrix confusion;  // of images alone
 };
 
 // All steps of the plan, from `initial`. Of `left_out` the oracle does not hear: their entries are
 // zeros.
-OracleRun run_oracle(const Plan& plan, const SmallData& data, const NamedFloats& initial,
+OracleRun run_oracle(const Plan& plan, const TrainingData& data, const NamedFloats& initial,
                      const std::vector<index_t>& left_out = {});
 
 }  // namespace weft::testing

@@ -21,11 +21,10 @@ void require_saved(const SaveResult& saved) {
     throw std::runtime_error("not saved: " + saved.fault);
 }
 
-PartResult run_rank(const Plan& plan, const ResumeData& data, const RunPart& part,
+PartResult run_rank(const Plan& plan, const TrainingData& training, const RunPart& part,
                     Transport& transport) {
   PartResult result;
   std::ostringstream text;
-  const TrainingData& training = data.training();
   Trainer trainer(plan, training, transport,
                   part.resume ? Trainer::Start::restored : Trainer::Start::at_first_step);
   const RunHistory history;
@@ -69,10 +68,10 @@ bool are_alike(const PartResult& a, const PartResult& b) {
 
 ResumeData::ResumeData(std::uint64_t seed) {
   make_synthetic_cifar10(folder_.path(), {.rows_per_file = 40, .seed = seed});
-  training_ = open_training_data({.train = 150, .validation = 34}, folder_.path());
+  training_ = open_training_data(small_plan(4).task, folder_.path());
 }
 
-PartResult run_part(const Plan& plan, const ResumeData& data, const RunPart& part) {
+PartResult run_part(const Plan& plan, const TrainingData& data, const RunPart& part) {
   const auto faults = validate(plan, plan.num_ranks());
   if (!faults.empty()) throw std::runtime_error(faults[0].key + ": " + faults[0].message);
   std::filesystem::create_directories(part.run_folder + "/checkpoints");

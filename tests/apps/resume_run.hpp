@@ -18,6 +18,7 @@ class ResumeData {
  public:
   explicit ResumeData(std::uint64_t seed = 3);
   const TrainingData& training() const { return training_; }
+  operator const TrainingData&() const { return training_; }
 
  private:
   weft::test::TemporaryFolder folder_;
@@ -45,6 +46,6 @@ struct PartResult {
 };
 
 // Throws where ranks do not end alike, or a checkpoint is not saved.
-PartResult run_part(const Plan& plan, const ResumeData& data, const RunPart& part);
+PartResult run_part(const Plan& plan, const TrainingData& data, const RunPart& part);
 
 }  // namespace weft::testing

@@ -9,22 +9,26 @@
 #include "tests/apps/training_run.hpp"
 
 using namespace weft;
+using weft::testing::data_of;
 using weft::testing::on_ranks;
+using weft::testing::small_gpt;
 using weft::testing::small_plan;
+using weft::testing::small_text_encoder;
 using weft::testing::small_vit;
 using weft::testing::SmallData;
 
 TEST_CASE("the plan's parameters are the model's, and its bytes are what a step allocates",
           "[forecast]") {
-  const SmallData data;
   struct Case {
     index_t shards, tp, dp, micro;
     index_t pp = 1, zero = 0;
     bool sequence_parallel = false, is_vit = false;
     index_t bucket_bytes = index_t{4} << 20;
+    const char* text = "";  // gpt, untied gpt, text_encoder
   };
   // Also: several microbatches a lane (micro 4 of 4 lanes: one; 2: two), uneven shards, uneven
-  // lanes, stages, slices of the optimizer's state in one bucket and in many.
+  // lanes, stages, slices of the optimizer's state in one bucket and in many; a table that is used
+  // twice, on one stage and on two.
   for (const Case& layout : {Case{4, 1, 1, 4},
                              {4, 1, 1, 2},
                              {4, 2, 2, 4},
@@ -35,8 +39,19 @@ TEST_CASE("the plan's parameters are the model's, and its bytes are what a step 
                              {4, 2, 2, 4, 2, 1, true, false, 9000},
                              {4, 2, 1, 2, 2, 0, true, true},
                              {4, 1, 3, 4, 2, 1, false, true, 20000},
-                             {4, 3, 2, 4, 1, 1, true, true}}) {
-    Plan plan = small_plan(layout.shards);
+                             {4, 3, 2, 4, 1, 1, true, true},
+                             {.shards = 4, .tp = 1, .dp = 1, .micro = 4, .text = "gpt"},
+                             {.shards = 4, .tp = 2, .dp = 1, .micro = 2, .text = "gpt"},
+                             {12, 5, 2, 2, 2, 1, true, false, 9000, "gpt"},
+                             {4, 1, 3, 4, 2, 1, false, false, 20000, "gpt"},
+                             {4, 2, 2, 2, 2, 0, false, false, 20000, "gpt"},
+                             {4, 2, 1, 4, 2, 0, false, false, 20000, "untied gpt"},
+                             {4, 3, 2, 4, 2, 1, true, false, 20000, "text_encoder"}}) {
+    const std::string text = layout.text;
+    Plan plan = text.ends_with("gpt") ? small_gpt(layout.shards)
+                : text.empty()        ? small_plan(layout.shards)
+                                      : small_text_encoder(layout.shards);
+    plan.model.tied = text != "untied gpt";
     plan.batch.micro = layout.micro;
     plan.layout.tp = layout.tp;
     plan.layout.dp = layout.dp;
@@ -53,15 +68,15 @@ TEST_CASE("the plan's parameters are the model's, and its bytes are what a step 
     }
     REQUIRE(validate(plan, plan.num_ranks()).empty());
     std::mutex mutex;
-    on_ranks(plan, data, [&](Trainer& trainer) {
+    on_ranks(plan, data_of(plan), [&](Trainer& trainer) {
       trainer.step();
       const std::scoped_lock lock(mutex);  // Catch2's checks are one thread's business
       const index_t tp_rank = trainer.mesh().rank("tp"), dp_rank = trainer.mesh().rank("dp");
       const index_t pp_rank = trainer.mesh().rank("pp");
-      INFO(plan.model.kind << ", S " << layout.shards << " micro " << layout.micro << ", rank tp "
-                           << tp_rank << " of " << layout.tp << ", dp " << dp_rank << " of "
-                           << layout.dp << ", pp " << pp_rank << " of " << layout.pp << ", zero "
-                           << layout.zero);
+      INFO(plan.model.kind << (plan.ties_embedding() ? ", tied, S " : ", S ") << layout.shards
+                           << " micro " << layout.micro << ", rank tp " << tp_rank << " of "
+                           << layout.tp << ", dp " << dp_rank << " of " << layout.dp << ", pp "
+                           << pp_rank << " of " << layout.pp << ", zero " << layout.zero);
       const auto shapes = parameter_shapes(plan, pp_rank);
       const auto& held = trainer.parameters().all();
       REQUIRE(shapes.size() == held.size());

@@ -16,7 +16,7 @@ TEST_CASE("shards of a layout, without its ranks", "[model_shards]") {
     const std::vector<TensorRecord> tensors = model_tensors(plan);
     std::vector<ShardCut> written(static_cast<std::size_t>(plan.num_ranks()));
     std::mutex mutex;
-    on_ranks(plan, small_data(), [&](Trainer& trainer) {
+    on_ranks(plan, data_of(plan), [&](Trainer& trainer) {
       const ShardCut cut = cut_of_rank(tensors, trainer.parameters(), trainer.share_to_write());
       const std::lock_guard lock(mutex);
       written[static_cast<std::size_t>(trainer.mesh().world().rank())] = cut;
@@ -25,7 +25,10 @@ TEST_CASE("shards of a layout, without its ranks", "[model_shards]") {
                          << " zero " << layout.zero);
     CHECK(shards_of_layout(plan, tensors) == written);
   };
-  for (const Plan& plan : {small_plan(4), small_vit(4)}) {
+  Plan untied = small_gpt(4);
+  untied.model.tied = false;
+  for (const Plan& plan :
+       {small_plan(4), small_vit(4), small_gpt(4), untied, small_text_encoder(4)}) {
     check(plan, {1, 1, 1, 0});
     check(plan, {1, 1, 1, 1});
     check(plan, {2, 2, 1, 0});

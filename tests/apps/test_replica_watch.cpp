@@ -35,7 +35,7 @@ Outcome watched_run(const Plan& plan, const std::function<void(Trainer&)>& chang
   Outcome outcome;
   std::mutex mutex;
   bool is_first = true;
-  on_ranks(plan, small_data(), [&](Trainer& trainer) {
+  on_ranks(plan, data_of(plan), [&](Trainer& trainer) {
     ReplicaWatch watch(plan);
     std::string error, told;
     try {
@@ -70,8 +70,8 @@ void flip(float& x, int bit) {
 }  // namespace
 
 TEST_CASE("checks change no bit and raise no alarm", "[integrity][replicas]") {
-  for (const Plan& plan : {small_plan(4), small_vit(4)}) {
-    const Hash128 unwatched = train(plan, small_data(), {.num_steps = 3}).state_hash;
+  for (const Plan& plan : {small_plan(4), small_vit(4), small_gpt(4)}) {
+    const Hash128 unwatched = train(plan, data_of(plan), {.num_steps = 3}).state_hash;
     for (const SmallLayout& layout :
          {SmallLayout{1, 1}, SmallLayout{1, 2}, SmallLayout{1, 3, 1, 1}, SmallLayout{1, 4},
           SmallLayout{2, 1}, SmallLayout{2, 2, 1, 1, true}, SmallLayout{2, 2, 2},
@@ -128,6 +128,23 @@ TEST_CASE("a flipped bit of a parameter or a moment ends the run", "[integrity][
     CHECK(outcome.error.find(outcome.told) != std::string::npos);
     CHECK(!outcome.told.empty());
     CHECK(outcome.num_checks == 2);
+  }
+}
+
+TEST_CASE("a last stage's copy of the table that differs ends the run", "[integrity][replicas]") {
+  for (const SmallLayout& layout : {SmallLayout{1, 1, 2}, SmallLayout{2, 2, 2, 1}}) {
+    const Plan plan = watched_on(small_gpt(4), layout);
+    const Outcome outcome = watched_run(plan, [&](Trainer& trainer) {
+      const TiedParameter& tied = *trainer.tied();
+      const bool is_last_rank = trainer.mesh().world_rank() == plan.num_ranks() - 1;
+      if (is_last_rank) flip(*tied.copy()->value_of(3), 12);
+    });
+    INFO(outcome.error);
+    // Word 192 is the first of the last of four pieces.
+    CHECK(outcome.error.starts_with(
+        "step 2: copies of embedding.weight differ, first in embedding.weight [192, 0]:"));
+    CHECK(outcome.error.find(layout.dp == 2 ? "1 of 4 copies: rank 7. Suspect"
+                                            : "No majority among 2 copies") != std::string::npos);
   }
 }
 

@@ -39,11 +39,14 @@ Bytes bytes_of_step(Trainer& trainer) {
     sum += bytes;
     const bool is_record = name.starts_with("global_norm") ||
                            (name.starts_with("loss") && name != "loss.forward.gather");
+    const bool is_of_pp = name.starts_with("pipeline.") || name == "grad_sync.tied.gradient" ||
+                          name == "grad_sync.tied.values";
     if (is_record) {
       sent.records += bytes;
-    } else if (name.starts_with("grad_sync.bucket.") || name == "grad_sync.publish") {
+    } else if (name.starts_with("grad_sync.bucket.") || name == "grad_sync.publish" ||
+               name == "grad_sync.tied.reduce") {
       sent.dp += bytes;
-    } else if (name.starts_with("pipeline.")) {
+    } else if (is_of_pp) {
       sent.pp += bytes;
     } else {
       sent.tp += bytes;
@@ -63,8 +66,7 @@ struct Layout {
 
 // Rows and vectors of more than 4 KiB, which go slice by slice, and of multiples of 3 x 16
 // elements, so that slices on two and three ranks are even: the model is exact.
-Plan plan_of(bool is_vit, const Layout& layout) {
-  Plan plan = is_vit ? small_vit(layout.shards) : small_plan(layout.shards);
+Plan with_layout(Plan plan, const Layout& layout) {
   plan.model.hidden = 96;
   plan.batch.micro = 12;
   plan.batch.global = 48;
@@ -77,10 +79,14 @@ Plan plan_of(bool is_vit, const Layout& layout) {
   return plan;
 }
 
+Plan plan_of(bool is_vit, const Layout& layout) {
+  return with_layout(is_vit ? small_vit(layout.shards) : small_plan(layout.shards), layout);
+}
+
 using PerRank = std::function<void(const Bytes& sent, const RankTraffic& forecast)>;
 
 // A step on every rank, and what was forecast for it.
-void compare(const Plan& plan, const SmallData& data, const PerRank& body) {
+void compare(const Plan& plan, const TrainingData& data, const PerRank& body) {
   std::mutex mutex;
   on_ranks(plan, data, [&](Trainer& trainer) {
     trainer.context().trace.record_events(true);
@@ -118,6 +124,28 @@ TEST_CASE("a step sends the bytes that were forecast", "[forecast]") {
         CHECK(sent.dp == forecast.dp_bytes);
         CHECK(sent.pp == forecast.pp_bytes);
         CHECK(sent.records < 64 * 1024);
+      });
+    }
+  }
+}
+
+TEST_CASE("a step of a model of text sends the bytes that were forecast", "[forecast]") {
+  Plan untied = small_gpt(4);
+  untied.model.tied = false;
+  for (const Plan& model : {small_gpt(4), untied, small_text_encoder(4)}) {
+    for (const Layout& layout : {Layout{2, 1, 1, false},
+                                 {2, 1, 1, true},
+                                 {3, 1, 1, false},
+                                 {1, 2, 1, false, 0},
+                                 {1, 2, 1, false, 1},
+                                 {1, 1, 2, false},
+                                 {2, 2, 2, true, 1},
+                                 {3, 2, 2, false, 0}}) {
+      const Plan plan = with_layout(model, layout);
+      compare(plan, data_of(plan), [](const Bytes& sent, const RankTraffic& forecast) {
+        CHECK(sent.tp == forecast.tp_bytes);
+        CHECK(sent.dp == forecast.dp_bytes);
+        CHECK(sent.pp == forecast.pp_bytes);
       });
     }
   }

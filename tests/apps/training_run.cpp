@@ -6,6 +6,7 @@
 
 #include "io/synthetic_cifar10.hpp"
 #include "parallel/comm/local_transport.hpp"
+#include "tests/apps/token_samples.hpp"
 #include "tests/core/shard_values.hpp"
 
 namespace weft::testing {
@@ -75,12 +76,46 @@ bool equal(const StepResult& a, const StepResult& b) {
 
 SmallData::SmallData() {
   make_synthetic_cifar10(folder_.path(), {.rows_per_file = 40, .seed = 3});
-  training_ = open_training_data({.train = 150, .validation = 34}, folder_.path());
+  training_ = open_training_data(small_plan(4).task, folder_.path());
 }
 
 const SmallData& small_data() {
   static const SmallData small;
   return small;
+}
+
+namespace {
+
+constexpr index_t text_tokens = 6, news_tokens = 7, news_words = 29;
+
+TrainingData small_tokens(const TokenSamples::Options& options) {
+  Split split = make_split(200, 150, 34, 3);
+  split.test = all_of({200, 240});
+  return {std::make_shared<TokenSamples>(options), std::move(split)};
+}
+
+}  // namespace
+
+const TrainingData& small_text() {
+  static const TrainingData small =
+      small_tokens({.num_samples = 240,
+                    .form = {.tokens = text_tokens, .labels = text_tokens},
+                    .vocabulary = 256});
+  return small;
+}
+
+const TrainingData& small_news() {
+  static const TrainingData small =
+      small_tokens({.num_samples = 240,
+                    .form = {.tokens = news_tokens, .has_lengths = true},
+                    .vocabulary = news_words,
+                    .num_classes = 4});
+  return small;
+}
+
+const TrainingData& data_of(const Plan& plan) {
+  if (plan.is_gpt()) return small_text();
+  return plan.is_text_encoder() ? small_news() : small_data().training();
 }
 
 Plan on_layout(Plan plan, const SmallLayout& layout) {
@@ -112,20 +147,48 @@ Plan small_plan(index_t shards) {
   return plan;
 }
 
-Plan small_vit(index_t shards) {
+namespace {
+
+Plan small_transformer(index_t shards) {
   Plan plan = small_plan(shards);
-  plan.model.kind = "vit";
   plan.model.heads = 12;
-  plan.model.patch = 16;
   plan.model.mlp_ratio = 2;
   return plan;
 }
 
-void on_ranks(const Plan& plan, const SmallData& data, const std::function<void(Trainer&)>& body) {
+}  // namespace
+
+Plan small_vit(index_t shards) {
+  Plan plan = small_transformer(shards);
+  plan.model.kind = "vit";
+  plan.model.patch = 16;
+  return plan;
+}
+
+Plan small_gpt(index_t shards) {
+  Plan plan = small_transformer(shards);
+  plan.model.kind = "gpt";
+  plan.task.dataset = "text";
+  plan.task.tokens = text_tokens;
+  plan.task.test = 40;
+  return plan;
+}
+
+Plan small_text_encoder(index_t shards) {
+  Plan plan = small_transformer(shards);
+  plan.model.kind = "text_encoder";
+  plan.task.dataset = "ag_news";
+  plan.task.tokens = news_tokens;
+  plan.task.vocabulary = news_words;
+  return plan;
+}
+
+void on_ranks(const Plan& plan, const TrainingData& data,
+              const std::function<void(Trainer&)>& body) {
   const auto faults = validate(plan, plan.num_ranks());
   expect(faults.empty(), faults.empty() ? "" : faults[0].key + ": " + faults[0].message);
   const auto run = [&](Transport& transport) {
-    Trainer trainer(plan, data.training(), transport);
+    Trainer trainer(plan, data, transport);
     body(trainer);
   };
   if (plan.num_ranks() > 1) {
@@ -137,7 +200,7 @@ void on_ranks(const Plan& plan, const SmallData& data, const std::function<void(
   }
 }
 
-TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& options) {
+TrainingRun train(const Plan& plan, const TrainingData& data, const RunOptions& options) {
   TrainingRun all;
   all.ranks.resize(static_cast<std::size_t>(plan.num_ranks()));
   std::mutex mutex;

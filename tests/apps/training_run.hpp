@@ -1,5 +1,5 @@
-// A training run in this process, ranks as threads, on a small synthetic set: what tests of the
-// trainer look at, gathered from all ranks.
+// A training run in this process, ranks as threads, on a small set of images or tokens: what tests
+// of the trainer look at, gathered from all ranks.
 #pragma once
 
 #include <functional>
@@ -19,6 +19,7 @@ class SmallData {
  public:
   SmallData();
   const TrainingData& training() const { return training_; }
+  operator const TrainingData&() const { return training_; }
   const SampleSet& samples() const { return *training_.samples; }
   const Split& split() const { return training_.split; }
 
@@ -29,6 +30,13 @@ class SmallData {
 
 // One of it for a program.
 const SmallData& small_data();
+
+// As many samples of tokens, with a test part of 40. `small_text`: 6 tokens of 256, each one's
+// label the next; `small_news`: up to 7 of 29 words, in 4 classes.
+const TrainingData& small_text();
+const TrainingData& small_news();
+// What a plan of small_plan's kind trains on.
+const TrainingData& data_of(const Plan& plan);
 
 struct SmallLayout {
   index_t tp = 1, dp = 1, pp = 1;
@@ -43,6 +51,9 @@ Plan on_layout(Plan plan, const SmallLayout& layout);
 Plan small_plan(index_t shards);
 // The same with a transformer of 12 heads, whose images are 2 x 2 patches.
 Plan small_vit(index_t shards);
+// On small_text: embedding and head are one table, unless told otherwise. On small_news.
+Plan small_gpt(index_t shards);
+Plan small_text_encoder(index_t shards);
 
 // Whole tensors by name.
 using NamedFloats = std::map<std::string, Floats>;
@@ -82,9 +93,10 @@ struct RunOptions {
 
 // Throws the first rank's error, and where ranks do not agree in what must be equal on all:
 // results, and what several of them hold.
-TrainingRun train(const Plan& plan, const SmallData& data, const RunOptions& options);
+TrainingRun train(const Plan& plan, const TrainingData& data, const RunOptions& options);
 
 // body(trainer) on every rank of the plan; a single rank runs on the calling thread.
-void on_ranks(const Plan& plan, const SmallData& data, const std::function<void(Trainer&)>& body);
+void on_ranks(const Plan& plan, const TrainingData& data,
+              const std::function<void(Trainer&)>& body);
 
 }  // namespace weft::testing

@@ -62,6 +62,13 @@ const TextBatch sequences{.ids = {1, 2, 3, 4, 5, 0, 0, 5},
                           .labels = {2, 3, 4, 5, 0, 0, 5, 1},
                           .weights = {0.2, 0.2, 0.2, 0.2, 0.1, 0.1, 0.0, 0.3}};
 
+// The same, of which the head's weight is the embedding's.
+const TextShape tied = [] {
+  TextShape shape = generator;
+  shape.tied = true;
+  return shape;
+}();
+
 }  // namespace
 
 TEST_CASE("masked attention is worked out by hand") {
@@ -104,7 +111,8 @@ TEST_CASE("embeddings and masked means by hand") {
 }
 
 TEST_CASE("every gradient of the models of text agrees with central differences") {
-  for (const auto& [shape, batch] : {std::pair{classifier, texts}, {generator, sequences}}) {
+  for (const auto& [shape, batch] :
+       {std::pair{classifier, texts}, {generator, sequences}, {tied, sequences}}) {
     const std::vector<Matrix> masks = random_masks(shape, batch.ids.size() / shape.tokens, 200);
     NamedMatrices parameters = random_parameters(shape, 300);
     const BatchGradients g = OracleText(shape, {}, parameters).loss_and_gradients(batch, masks);
@@ -159,7 +167,8 @@ TEST_CASE("a generated token's loss depends on what came before it alone") {
 TEST_CASE("training lowers the loss of the models of text") {
   OptimizerSettings settings;
   settings.lr = 0.02;
-  for (const auto& [shape, batch] : {std::pair{classifier, texts}, {generator, sequences}}) {
+  for (const auto& [shape, batch] :
+       {std::pair{classifier, texts}, {generator, sequences}, {tied, sequences}}) {
     OracleText model(shape, settings, random_parameters(shape, 21));
     const double before = model.train_step(batch, {}).loss;
     double after = before;

@@ -65,6 +65,7 @@ NamedMatrices zero_parameters(const TextShape& shape) {
   add_blocks(result, shape.blocks());
   add_norm(result, "final_norm", shape.hidden);
   if (shape.is_generator()) {
+    if (shape.tied) return result;
     result["head.weight"] = Matrix(shape.vocabulary, shape.hidden);
   } else {
     add_linear(result, "head", shape.classes, shape.hidden);
@@ -95,7 +96,8 @@ BatchGradients OracleText::loss_and_gradients(const TextBatch& batch,
   const Matrix normalized = named_norm(p, "final_norm", h, shape.norm_eps);
   const Matrix in_head =
       generates ? normalized : masked_mean_pool(normalized, shape.tokens, batch.lengths);
-  const Matrix& weight = p.at("head.weight");
+  const bool is_tied = generates && shape_.tied;
+  const Matrix& weight = p.at(is_tied ? "embedding.weight" : "head.weight");
   const Matrix bias = generates ? zero_vector(shape_.vocabulary) : p.at("head.bias");
   const CrossEntropy entropy =
       softmax_cross_entropy(linear_forward(in_head, weight, bias), batch.labels, batch.weights);
@@ -104,14 +106,17 @@ BatchGradients OracleText::loss_and_gradients(const TextBatch& batch,
   BatchGradients result{entropy.loss, entropy.row_losses, {}};
   NamedMatrices& gradients = result.gradients;
   LinearGradients of_head = linear_backward(in_head, weight, entropy.dlogits);
-  gradients["head.weight"] = std::move(of_head.dw);
+  if (!is_tied) gradients["head.weight"] = of_head.dw;
   if (!generates) gradients["head.bias"] = std::move(of_head.db);
   const Matrix dnormalized =
       generates ? of_head.dx : masked_mean_pool_backward(of_head.dx, shape.tokens, batch.lengths);
   Matrix dh = named_norm_backward(p, "final_norm", h, dnormalized, shape.norm_eps, gradients);
   dh = numbered_dropout(blocks.backward(p, dh, gradients), masks, 0, shape.dropout);
   gradients["position"] = position_gradient(dh, shape.tokens);
-  gradients["embedding.weight"] = embedding_gradient(batch.ids, dh, shape_.vocabulary);
+  Matrix& of_table = gradients["embedding.weight"];
+  of_table = embedding_gradient(batch.ids, dh, shape_.vocabulary);
+  for (std::size_t i = 0; is_tied && i < of_table.size(); ++i)
+    of_table.values[i] += of_head.dw.values[i];
   return result;
 }
 

@@ -33,6 +33,7 @@ struct TextShape {
   std::size_t vocabulary = 0;
   std::size_t tokens = 0;   // of a text, padding included
   std::size_t classes = 0;  // 0: the generator
+  bool tied = false;        // the generator's head.weight is embedding.weight
   std::size_t hidden = 0;
   std::size_t layers = 0;
   std::size_t heads = 0;
@@ -55,7 +56,7 @@ struct TextBatch {
 };
 
 // Every parameter by name, all zero, with its shape: embedding.weight, position, the blocks',
-// final_norm.{gain,bias}, head.weight, and the classifier's head.bias.
+// final_norm.{gain,bias}, head.weight unless it is tied, and the classifier's head.bias.
 NamedMatrices zero_parameters(const TextShape& shape);
 
 class OracleText {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "core/hash.hpp"
 #include "tests/core/shard_values.hpp"
@@ -25,10 +26,12 @@ struct Entry {
   }
 };
 
+constexpr const char* table = "table";
+
 // Shards of several norm blocks, of one, of a few elements; pads, a shard of pads alone (of
 // up.weight, in 4), and parameters of both kinds of rows in turn.
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all{
+const std::vector<Entry>& entries(const GridRun& run) {
+  static const std::vector<Entry> plain{
       {"position", {16, 70}, -1, GradientRows::all, false},
       {"norm.gain", {1100}, -1, GradientRows::token_blocks, false},
       {"up.weight", {9, 400}, 0},
@@ -36,7 +39,24 @@ const std::vector<Entry>& entries() {
       {"norm.bias", {70}, -1, GradientRows::token_blocks, false},
       {"down.weight", {20, 60}, 1},
   };
-  return all;
+  static const std::vector<Entry> with_table = [] {
+    std::vector<Entry> all = plain;
+    all.insert(all.begin(), {table, {13, 300}, 0});
+    return all;
+  }();
+  return run.tied ? with_table : plain;
+}
+
+// Gradients of the table's second use.
+Entry second_use(const GridRun& run) {
+  Entry entry = entries(run).front();
+  entry.name = "second use";
+  return entry;
+}
+
+Entry entry_of(const GridRun& run, const std::string& name) {
+  return *std::find_if(entries(run).begin(), entries(run).end(),
+                       [&](const Entry& e) { return e.name == name; });
 }
 
 Floats numbers(const GridRun& run, std::size_t n, std::uint64_t seed) {
@@ -90,22 +110,33 @@ std::string GridRun::text() const {
   };
   return item("S", shards) + item("R", lanes) + item("m", per_lane) + item("tp", tp) +
          item("dp", dp) + item("pp", pp) + item("zero", zero) + item("bucket bytes", bucket_bytes) +
-         item("sequence parallel", sequence_parallel ? 1 : 0) + item("shuffle", shuffle);
+         item("sequence parallel", sequence_parallel ? 1 : 0) + item("tied", tied ? 1 : 0) +
+         item("shuffle", shuffle);
 }
+
+namespace {
+
+Floats step_gradient(const GridRun& run, const Entry& entry, index_t step) {
+  std::vector<Floats> lanes;
+  for (index_t lane = 0; lane < run.lanes; ++lane)
+    lanes.push_back(lane_gradient(run, entry, step, lane));
+  Floats sum;
+  for (std::size_t i = 0; i < entry.size(); ++i) {
+    Floats leaves;
+    for (const Floats& lane : lanes) leaves.push_back(lane[i]);
+    sum.push_back(oracle::tree_sum(leaves));
+  }
+  return sum;
+}
+
+}  // namespace
 
 NamedFloats expected_gradients(const GridRun& run, index_t step) {
   NamedFloats all;
-  for (const Entry& entry : entries()) {
-    std::vector<Floats> lanes;
-    for (index_t lane = 0; lane < run.lanes; ++lane)
-      lanes.push_back(lane_gradient(run, entry, step, lane));
-    Floats& sum = all[entry.name];
-    for (std::size_t i = 0; i < entry.size(); ++i) {
-      Floats leaves;
-      for (const Floats& lane : lanes) leaves.push_back(lane[i]);
-      sum.push_back(oracle::tree_sum(leaves));
-    }
-  }
+  for (const Entry& entry : entries(run)) all[entry.name] = step_gradient(run, entry, step);
+  if (!run.tied) return all;
+  const Floats second = step_gradient(run, second_use(run), step);
+  for (std::size_t i = 0; i < second.size(); ++i) all.at(table)[i] += second[i];
   return all;
 }
 
@@ -116,9 +147,9 @@ GridRank::GridRank(const GridRun& grid, Transport& transport)
            "tp,dp,pp") {
   context.numerics = numerics_of(run, tp().rank());
   const Range pieces = part_of(tp().rank(), run.tp, run.shards);
-  const Range stage = part_of(pp().rank(), run.pp, static_cast<index_t>(entries().size()));
+  const Range stage = part_of(pp().rank(), run.pp, static_cast<index_t>(entries(run).size()));
   for (index_t i = stage.begin; i < stage.end; ++i) {
-    const Entry& entry = entries()[static_cast<std::size_t>(i)];
+    const Entry& entry = entries(run)[static_cast<std::size_t>(i)];
     parameters.add(entry.name, entry.spec(run.shards, pieces), {.uniform_bound = 1.0f}, entry.rows)
         .decays = entry.decays;
   }
@@ -129,6 +160,14 @@ GridRank::GridRank(const GridRun& grid, Transport& transport)
                                                     .order = run.order,
                                                     .zero = run.zero,
                                                     .bucket_bytes = run.bucket_bytes});
+  if (!run.tied) return;
+  if (pp().rank() == run.pp - 1)
+    copies.add(table, entry_of(run, table).spec(run.shards, pieces), {.uniform_bound = 1.0f},
+               GradientRows::all);
+  tied = std::make_unique<TiedParameter>(
+      context, parameters, copies, dp(), pp(),
+      TiedParameter::Options{table, run.lanes, run.order, run.bucket_bytes});
+  sync->tie(*tied);
 }
 
 // What layers do with one microbatch: begin or go on, and say at once what is ready, since its
@@ -141,26 +180,26 @@ void GridRank::add_microbatch(index_t step, index_t lane, index_t m,
   };
   std::vector<Piece> pieces;
   std::map<const Parameter*, Floats> values;  // in local storage
-  for (const auto& p : parameters.all()) {
-    const auto entry = std::find_if(entries().begin(), entries().end(),
-                                    [&](const Entry& e) { return e.name == p->name; });
-    const Floats global = microbatch_gradient(run, *entry, step, lane, m);
+  std::vector<std::pair<const Parameter*, Entry>> used;
+  for (const auto& p : parameters.all()) used.emplace_back(p.get(), entry_of(run, p->name));
+  for (const auto& p : copies.all()) used.emplace_back(p.get(), second_use(run));
+  for (const auto& [p, entry] : used) {
+    const Floats global = microbatch_gradient(run, entry, step, lane, m);
     if (p->rows == GradientRows::token_blocks) {
       const Range blocks = context.numerics.token_blocks;
       for (index_t b = blocks.begin; b < blocks.end; ++b) {
-        for (index_t j = 0; j < p->spec.local_elements() && j < entry->shape.num_elements(); ++j) {
-          const float x = global[static_cast<std::size_t>(b * entry->shape.num_elements() + j)];
+        for (index_t j = 0; j < p->spec.local_elements() && j < entry.shape.num_elements(); ++j) {
+          const float x = global[static_cast<std::size_t>(b * entry.shape.num_elements() + j)];
           float& sum = p->partials[(b - blocks.begin) * p->partial_stride + j];
           sum = m == 0 ? x : sum + x;
         }
       }
       continue;
     }
-    Floats& local = values[p.get()];
+    Floats& local = values[p];
     local.resize(static_cast<std::size_t>(p->spec.local_elements()), 0.0f);
     scatter(p->spec, global, local.data());
-    for (index_t s = p->spec.owned().begin; s < p->spec.owned().end; ++s)
-      pieces.push_back({p.get(), s});
+    for (index_t s = p->spec.owned().begin; s < p->spec.owned().end; ++s) pieces.push_back({p, s});
   }
   std::reverse(pieces.begin(), pieces.end());
   if (run.shuffle != 0) {

@@ -28,6 +28,7 @@ struct GridRun {
   index_t zero = 0;
   index_t bucket_bytes = 5000;
   bool sequence_parallel = false;  // token blocks divided over tp
+  bool tied = false;               // "table" of the first stage is used on the last, too
   std::uint64_t shuffle = 0;       // pieces become ready in other orders; 0: last one first
 
   int num_ranks() const { return tp * dp * pp; }
@@ -38,7 +39,7 @@ struct GridRun {
 using NamedFloats = std::map<std::string, Floats>;
 
 // The gradient of a step by its definition (EXACT 3.2, 3.4): microbatches in sequence, token blocks
-// and lanes by the tree. No pads.
+// and lanes by the tree. No pads. Of what is tied, those of both uses added.
 NamedFloats expected_gradients(const GridRun& run, index_t step);
 
 class GridRank {
@@ -56,6 +57,8 @@ class GridRank {
   Context context;
   Mesh mesh;
   ParameterSet parameters;  // of this stage
+  ParameterSet copies;      // of what is tied, on the last stage
+  std::unique_ptr<TiedParameter> tied;
   std::unique_ptr<GradSync> sync;
 
  private:

@@ -31,7 +31,7 @@ constexpr index_t num_steps = 2;
 
 // The most bytes of gradients that folding `lanes` takes: a full one for each node before a lane
 // and for the lane, but room for the largest parameter alone where a lane of one microbatch merges
-// at once.
+// at once. Of a tied parameter's second use one for each node and for the lane.
 index_t most_bytes(const GridRank& rank) {
   const Range lanes = rank.sync->lanes();
   const index_t flat = rank.parameters.flat_elements();
@@ -40,7 +40,8 @@ index_t most_bytes(const GridRank& rank) {
     const auto after = static_cast<index_t>(
         reduce_tree::maximal_nodes({lanes.begin, lane + 1}, rank.run.lanes).size());
     const bool shares = after <= before && rank.run.per_lane == 1;
-    most = std::max(most, before * flat + (shares ? rank.parameters.shared_elements() : flat));
+    most = std::max(most, before * flat + (shares ? rank.parameters.shared_elements() : flat) +
+                              (before + 1) * rank.copies.flat_elements());
     before = after;
   }
   return most * index_t{sizeof(float)};
@@ -90,8 +91,8 @@ double deviation(const GridRank& rank, const NamedFloats& expected) {
 
 void check(const GridRun& run) {
   // What is expected does not depend on the layout.
-  static std::map<std::tuple<index_t, index_t, index_t>, std::vector<NamedFloats>> expected;
-  auto& of_plan = expected[{run.shards, run.lanes, run.per_lane}];
+  static std::map<std::tuple<index_t, index_t, index_t, bool>, std::vector<NamedFloats>> expected;
+  auto& of_plan = expected[{run.shards, run.lanes, run.per_lane, run.tied}];
   for (index_t step = 0; of_plan.size() < num_steps; ++step)
     of_plan.push_back(expected_gradients(run, step));
   INFO(run.text());
@@ -136,6 +137,32 @@ TEST_CASE("pieces may become ready in any order, another one on each rank", "[gr
       }
     }
   }
+}
+
+// EXACT 3.11: a gradient for each use, over microbatches, lanes and dp; then one addition.
+TEST_CASE("the gradient of what two stages use is that of both uses, in any stages",
+          "[grad_sync]") {
+  for (const int pp : {1, 2, 3}) {
+    for (const int tp : {1, 2, 3}) {
+      for (const int dp : {1, 2, 3, 4}) {
+        if (tp == 3 && dp == 4) continue;
+        for (const index_t per_lane : {1, 2}) {
+          for (const index_t zero : {0, 1}) {
+            check({.lanes = 5,
+                   .per_lane = per_lane,
+                   .tp = tp,
+                   .dp = dp,
+                   .pp = pp,
+                   .zero = zero,
+                   .bucket_bytes = dp == 2 ? 1027 : 5000,
+                   .tied = true,
+                   .shuffle = static_cast<std::uint64_t>(dp == 3 ? 1 : 0)});
+          }
+        }
+      }
+    }
+  }
+  check({.lanes = 12, .dp = 5, .pp = 2, .zero = 1, .bucket_bytes = all_bytes, .tied = true});
 }
 
 TEST_CASE("token blocks divided over tp give the sums of all together", "[grad_sync]") {

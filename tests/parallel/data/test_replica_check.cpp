@@ -32,7 +32,7 @@ std::vector<std::string> faults(const GridRun& run, const Change& change = {}) {
     if (change) change(rank, *optimizer);
     const StateHash before = hash_state(rank.parameters, optimizer.get());
     const std::string fault =
-        replica_fault(rank.context.device, rank.parameters, *optimizer, rank.mesh);
+        replica_fault(rank.context.device, rank.parameters, *optimizer, rank.mesh, rank.tied.get());
     const StateHash after = hash_state(rank.parameters, optimizer.get());
     const bool is_same = before.values == after.values && before.states == after.states;
     return is_same ? fault : "the check has changed the state";
@@ -199,6 +199,34 @@ TEST_CASE("a divided moment that all of tp hold is compared over tp", "[replica_
       CHECK(contains(text, "on rank " + std::to_string(owner)));
       CHECK(contains(text, tp == 3 ? "1 of 3 copies: rank " + std::to_string(owner) + "."
                                    : "No majority among 2 copies"));
+    }
+  }
+}
+
+TEST_CASE("copies of a tied parameter on two stages", "[replica_check]") {
+  for (const int pp : {1, 2, 3}) {
+    for (const int tp : {1, 2}) {
+      for (const int dp : {1, 2}) {
+        const GridRun run{
+            .tp = tp, .dp = dp, .pp = pp, .zero = dp - 1, .bucket_bytes = 3000, .tied = true};
+        INFO(run.text());
+        for (const std::string& text : faults(run)) CHECK(text == "");
+        if (pp == 1) continue;
+        // Row 11 of 13, padded to 16: of the last tp rank. The last stage's last dp rank is alone.
+        const int alone = run.num_ranks() - 1;
+        const auto texts = faults(run, [&](GridRank& rank, Optimizer&) {
+          if (rank.mesh.world_rank() != alone) return;
+          const Parameter& copy = *rank.tied->copy();
+          const ShardSpec& spec = copy.spec;
+          flip(copy.value + spec.offset(2) + (11 - spec.piece(2).begin) * 300 + 7, 3);
+        });
+        for (const std::string& text : texts) {
+          INFO(text);
+          CHECK(contains(text, "copies of table differ, first in table [11, 7]: "));
+          CHECK(contains(text, dp == 2 ? "1 of 4 copies: rank " + std::to_string(alone) + ". "
+                                       : "No majority among 2 copies"));
+        }
+      }
     }
   }
 }

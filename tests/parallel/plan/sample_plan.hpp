@@ -30,6 +30,17 @@ inline Plan sample_vit() {
   return plan;
 }
 
+// A generator of text whose head is its embedding: 8 tokens of 256.
+inline Plan sample_gpt() {
+  Plan plan = sample_plan();
+  plan.task.dataset = "text";
+  plan.task.tokens = 8;
+  plan.task.test = 5000;
+  plan.model.kind = "gpt";
+  plan.model.heads = 4;
+  return plan;
+}
+
 // The value of a fix, which is TOML, without a TOML library: strings, integers, numbers and lists.
 inline KeyValue value_of(const std::string& text) {
   if (text.front() == '"') return text.substr(1, text.size() - 2);

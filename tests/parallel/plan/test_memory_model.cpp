@@ -9,6 +9,7 @@
 #include "tests/parallel/plan/sample_plan.hpp"
 
 using namespace weft;
+using weft::testing::sample_gpt;
 using weft::testing::sample_plan;
 using weft::testing::sample_vit;
 
@@ -163,6 +164,35 @@ TEST_CASE("a stage holds its own parameters") {
   CHECK(rank_memory(plan, 0, 0, 0).parameter_bytes == block + 4 * (4 * 576 + 64 + 64 * 48));
   // final norm 2x64, head 12x48 in 4 pieces of 3 rows (144, so 192), and 4 pieces of bias.
   CHECK(rank_memory(plan, 0, 0, 2).parameter_bytes == block + 4 * (128 + 4 * 192 + 4 * 64));
+}
+
+TEST_CASE("a tied table is one parameter, with a copy and a gradient for its second use") {
+  Plan plan = sample_gpt();
+  REQUIRE(validate(plan, std::nullopt).empty());
+  constexpr index_t table = 256 * 48;  // 4 pieces of 64 rows: no pads, no gaps
+  Plan untied = plan;
+  untied.model.tied = false;
+  CHECK(num_parameters(untied) - num_parameters(plan) == table);
+  CHECK(checkpoint_bytes(untied) - checkpoint_bytes(plan) == 3 * 4 * table);
+  CHECK(parameter_shapes(plan).back().name == "final_norm.bias");
+  CHECK(copied_shapes(untied, 0).empty());
+  // One stage: no second value. Four lanes of two microbatches, three gradients at once, of either
+  // use: as many as of a head of its own.
+  CHECK(rank_memory(plan, 0, 0).parameter_bytes ==
+        rank_memory(untied, 0, 0).parameter_bytes - 4 * table);
+  CHECK(rank_memory(plan, 0, 0).gradient_bytes == rank_memory(untied, 0, 0).gradient_bytes);
+  CHECK(rank_memory(plan, 0, 0).optimizer_bytes ==
+        rank_memory(untied, 0, 0).optimizer_bytes - 8 * table);
+  // The last of two stages: values and gradients as of a head of its own, but no moments.
+  plan.layout.pp = untied.layout.pp = 2;
+  CHECK(copied_shapes(plan, 0).empty());
+  CHECK(rank_memory(plan, 0, 0, 1).parameter_bytes == rank_memory(untied, 0, 0, 1).parameter_bytes);
+  CHECK(rank_memory(plan, 0, 0, 1).gradient_bytes == rank_memory(untied, 0, 0, 1).gradient_bytes);
+  CHECK(rank_memory(plan, 0, 0, 1).optimizer_bytes ==
+        rank_memory(untied, 0, 0, 1).optimizer_bytes - 8 * table);
+  CHECK(rank_memory(plan, 0, 0, 0).total_bytes() == rank_memory(untied, 0, 0, 0).total_bytes());
+  plan.layout.tp = 2;
+  CHECK(local_copies(plan, 1, 1).real == table / 2);
 }
 
 TEST_CASE("ZeRO-1 cuts the optimizer's state over dp on norm blocks") {

@@ -6,6 +6,7 @@
 #include "tests/parallel/plan/sample_plan.hpp"
 
 using namespace weft;
+using weft::testing::sample_gpt;
 using weft::testing::sample_plan;
 using weft::testing::sample_vit;
 
@@ -121,6 +122,31 @@ TEST_CASE("boundaries between stages") {
   CHECK(pp_bytes(1, 0) == 4 * vit_stream);
   plan.layout.dp = 4;
   CHECK(pp_bytes(1, 0) == vit_stream);
+}
+
+TEST_CASE("a tied table crosses pp twice a step, and dp once more") {
+  Plan plan = sample_gpt();
+  plan.model.layers = 3;
+  plan.layout.pp = 3;
+  constexpr double stream = 4.0 * 16 * 8 * 48, table = 4.0 * 256 * 48;
+  const auto pp_bytes = [&](index_t stage) { return rank_traffic(plan, 0, 0, stage).pp_bytes; };
+  CHECK(pp_bytes(0) == 8 * stream + table);  // values
+  CHECK(pp_bytes(1) == 16 * stream);
+  CHECK(pp_bytes(2) == 8 * stream + table);  // gradients
+  plan.layout.tp = 2;
+  CHECK(pp_bytes(0) == 8 * stream + table / 2);
+  plan.layout.tp = 1;
+  plan.layout.dp = 2;  // an all-reduce sends its bytes once
+  CHECK(pp_bytes(2) == 4 * stream + table);
+  const double of_own = 4.0 * static_cast<double>(local_parameters(plan, 0, 2).stored);
+  CHECK(rank_traffic(plan, 0, 0, 2).dp_bytes == of_own + table);
+  plan.layout.pp = 1;
+  CHECK(rank_traffic(plan, 0, 0, 0).pp_bytes == 0);
+  CHECK(rank_traffic(plan, 0, 0, 0).dp_bytes ==
+        4.0 * static_cast<double>(local_parameters(plan, 0, 0).stored) + table);
+  plan.model.tied = false;
+  plan.layout.pp = 3;
+  CHECK(pp_bytes(0) == 4 * stream);
 }
 
 TEST_CASE("each stage crosses tp for its own blocks") {
