@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/kernels/elementwise.hpp"
+#include "core/norm_block.hpp"
 #include "parallel/comm/reduce_nodes.hpp"
 
 namespace weft {
@@ -22,10 +23,15 @@ const Parameter* find(const ParameterSet& parameters, const std::string& name) {
   return nullptr;
 }
 
+// As a bucket has one norm block at least.
+index_t most_elements(index_t message_bytes) {
+  return std::max(norm_block, message_bytes / element_bytes);
+}
+
 // f(part) for stretches of [0, n) that one message carries.
 template <class F>
 void for_each_message(index_t n, index_t message_bytes, const F& f) {
-  const index_t most = std::max(index_t{1}, message_bytes / element_bytes);
+  const index_t most = most_elements(message_bytes);
   for (index_t at = 0; at < n; at += most) f(Range{at, std::min(at + most, n)});
 }
 
@@ -110,8 +116,8 @@ void TiedParameter::send(Context& context, const char* name, int peer, float* va
 
 void TiedParameter::add_received(Context& context, float* sum) {
   const index_t n = original_->spec.local_elements();
-  const index_t most = std::min(n, std::max(index_t{1}, options_.message_bytes / element_bytes));
-  const Tensor received(context.arena, MemoryKind::workspace, {most});
+  const Tensor received(context.arena, MemoryKind::workspace,
+                        {std::min(n, most_elements(options_.message_bytes))});
   for_each_message(n, options_.message_bytes, [&](Range part) {
     const index_t bytes = part.size() * element_bytes;
     context.device.fence();  // the part before is added

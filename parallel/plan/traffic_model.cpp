@@ -65,9 +65,10 @@ Crossings tp_crossings(const Plan& plan, index_t tp_rank, index_t pp_rank) {
   const SampleShape sample = sample_shape(plan.task);
   if (pp_rank == 0 && sample.vocabulary == 0) sum.microbatch += crossing;
   if (pp_rank == 0 && sample.vocabulary > 0) {
-    // One rank has the row of a token: a sum with a node for each rank. Back all rows are needed.
+    // One rank has the row of a token: a sum with a node for each rank. Back all rows are needed,
+    // gathered once for positions and embedding: the other half, also where rows are cut.
     const Group ranks{.size = tp.size, .nodes = 1};
-    sum.microbatch += ranks.all_reduce(all_rows, own_rows) + again;
+    sum.microbatch += ranks.all_reduce(all_rows, own_rows);
   }
   if (pp_rank == plan.layout.pp - 1) {
     // Behind pooling, which gathers rows, one row a sample is whole on every rank.

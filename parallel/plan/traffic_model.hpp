@@ -26,7 +26,7 @@ namespace weft {
 //                             of B for the input of each column-parallel linear between the halves,
 //                             of which only own rows were kept (transformers: 2 a block; MLP: 1 a
 //                             block; 1 for the head of MLP and GPT), for the rows in front of
-//                             pooling, and for the gradient of an embedding; plus
+//                             pooling; plus
 //                             per lane one all-reduce of what is summed by token blocks
 // dp, with B = 4n for n stored elements: reduce-scatter of gradients, then all-gather of gradients
 //   or, with ZeRO-1, of parameters. The last stage's n counts a tied table, whose gradients are
