@@ -167,7 +167,8 @@ TEST_CASE("an epoch with a share of rare samples is as long, and draws each of t
   std::iota(samples.begin(), samples.end(), index_t{0});
   for (index_t i = 3; i < 100; i += 15) rare.push_back(i);
   REQUIRE(rare.size() == 7);
-  Sampler sampler(samples, 10, LastBatch::drop, 5, {.rare = rare, .rare_share = 0.3});
+  Sampler sampler(samples, 10, LastBatch::drop, 5,
+                  {.weights = {}, .rare = rare, .rare_share = 0.3});
   CHECK(sampler.steps_per_epoch() == 10);
   std::vector<std::vector<index_t>> orders;
   std::map<index_t, int> over_epochs;
@@ -198,7 +199,7 @@ TEST_CASE("an epoch with a share of rare samples is as long, and draws each of t
   }
   CHECK(orders[0] != orders[1]);
   CHECK(over_epochs.size() > 85);  // other samples are left out in each epoch
-  Sampler again(samples, 10, LastBatch::drop, 5, {.rare = rare, .rare_share = 0.3});
+  Sampler again(samples, 10, LastBatch::drop, 5, {.weights = {}, .rare = rare, .rare_share = 0.3});
   CHECK(again.order_of(1) == orders[1]);
 }
 
@@ -207,7 +208,8 @@ TEST_CASE("a share above what there is repeats the others, too", "[sampler]") {
   std::vector<index_t> samples(100), rare(90);
   std::iota(samples.begin(), samples.end(), index_t{0});
   std::iota(rare.begin(), rare.end(), index_t{10});
-  Sampler sampler(samples, 10, LastBatch::drop, 5, {.rare = rare, .rare_share = 0.6});
+  Sampler sampler(samples, 10, LastBatch::drop, 5,
+                  {.weights = {}, .rare = rare, .rare_share = 0.6});
   const auto count = count_epoch(sampler, 0);
   for (index_t other = 0; other < 10; ++other) CHECK(count.at(other) == 4);
   int num_rare = 0;
@@ -217,12 +219,14 @@ TEST_CASE("a share above what there is repeats the others, too", "[sampler]") {
 
 TEST_CASE("a share of rare samples needs some of both kinds", "[sampler]") {
   const auto samples = every_third(20);
-  const auto none =
-      error_of([&] { Sampler(samples, 10, LastBatch::drop, 5, {.rare = {}, .rare_share = 0.3}); });
+  const auto none = error_of([&] {
+    Sampler(samples, 10, LastBatch::drop, 5, {.weights = {}, .rare = {}, .rare_share = 0.3});
+  });
   CHECK(says(none, "0 samples of class 1 and 20 others"));
   CHECK(none->code() == ExitCode::usage);
   CHECK(says(error_of([&] {
-               Sampler(samples, 10, LastBatch::drop, 5, {.rare = samples, .rare_share = 0.3});
+               Sampler(samples, 10, LastBatch::drop, 5,
+                       {.weights = {}, .rare = samples, .rare_share = 0.3});
              }),
              "20 samples of class 1 and 0 others"));
 }
