@@ -7,8 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "io/class_balance.hpp"
 #include "io/tables/bank_encoder.hpp"
-#include "io/tables/class_balance.hpp"
 #include "io/tables/row_split.hpp"
 #include "io/text/ag_news.hpp"
 #include "io/text/byte_text.hpp"
@@ -56,7 +56,7 @@ TEST_CASE("bank-full.csv has its published rows", "[real_data]") {
   for (const index_t n : whole.count_other(data, all_rows(45211))) CHECK(n == 0);
 
   // By time: months that the training rows have not seen go to the last place.
-  const RowSplit split = split_by_time(45211, {.train = 30000, .validation = 5000, .test = 10211});
+  const Split split = split_by_time(45211, {.train = 30000, .validation = 5000, .test = 10211});
   CHECK(count_classes(data.labels(), split.train, 2)[1] == 1520);
   CHECK(count_classes(data.labels(), split.validation, 2)[1] == 842);
   CHECK(count_classes(data.labels(), split.test, 2)[1] == 2927);
@@ -100,7 +100,7 @@ TEST_CASE("bank-additional-full.csv has its published rows", "[real_data]") {
   CHECK(data.num_rows() == 41188);
   CHECK(data.table().num_columns() == 21);
   CHECK(count_classes(data.labels(), all_rows(41188), 2) == Rows{36548, 4640});
-  const RowSplit split = split_by_time(41188, {.train = 30000, .validation = 5000, .test = 6188});
+  const Split split = split_by_time(41188, {.train = 30000, .validation = 5000, .test = 6188});
   CHECK(count_classes(data.labels(), split.train, 2)[1] == 1716);
   CHECK(count_classes(data.labels(), split.validation, 2)[1] == 547);
   CHECK(count_classes(data.labels(), split.test, 2)[1] == 2377);
