@@ -9,7 +9,6 @@
 #include "core/error.hpp"
 #include "io/cifar10_samples.hpp"
 #include "io/tables/bank_samples.hpp"
-#include "io/tables/class_balance.hpp"
 #include "io/tables/row_split.hpp"
 #include "io/text/byte_samples.hpp"
 #include "io/text/news_samples.hpp"
@@ -43,7 +42,7 @@ std::string table_in(const std::string& folder, const std::string& table) {
       fmt::format("{}: expected {} in it or in its subfolder bank (task.table)", folder, file));
 }
 
-RowSplit rows_of(const TaskPlan& task, const Bank& bank) {
+Split rows_of(const TaskPlan& task, const Bank& bank) {
   const RowCounts counts{task.train, task.validation, task.test};
   if (task.split_kind == "time") return split_by_time(bank.num_rows(), counts);
   if (task.split_kind == "group")
@@ -54,15 +53,14 @@ RowSplit rows_of(const TaskPlan& task, const Bank& bank) {
 // Groups are taken whole, so a part may have some rows more than the plan says; the last ones are
 // left out.
 Split split_of(const TaskPlan& task, const Bank& bank) {
-  RowSplit rows = rows_of(task, bank);
-  const auto at_most = [](std::vector<index_t>& list, index_t count) {
+  Split split = rows_of(task, bank);
+  const auto shorten = [](std::vector<index_t>& list, index_t count) {
     list.resize(std::min(list.size(), static_cast<std::size_t>(count)));
-    return std::move(list);
   };
-  return {.seed = task.split_seed,
-          .train = at_most(rows.train, task.train),
-          .validation = at_most(rows.validation, task.validation),
-          .test = at_most(rows.test, task.test)};
+  shorten(split.train, task.train);
+  shorten(split.validation, task.validation);
+  shorten(split.test, task.test);
+  return split;
 }
 
 TrainingData open_bank(const TaskPlan& task, const std::string& folder) {

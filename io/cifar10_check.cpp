@@ -24,15 +24,6 @@ bool are_equal(const Cifar10& data, const ImagePlace& a, const ImagePlace& b) {
   return std::memcmp(pixels_of(data, a), pixels_of(data, b), Cifar10::image_bytes) == 0;
 }
 
-std::vector<DataPart> parts_of_training(const Cifar10& data, const Split& split) {
-  std::vector<DataPart> parts(static_cast<std::size_t>(data.num_samples(Cifar10::Part::training)),
-                              DataPart::unused);
-  for (const index_t index : split.train) parts[static_cast<std::size_t>(index)] = DataPart::train;
-  for (const index_t index : split.validation)
-    parts[static_cast<std::size_t>(index)] = DataPart::validation;
-  return parts;
-}
-
 // Groups of equal images among places whose hashes are equal; a hash may, in principle, meet twice.
 void add_groups(const Cifar10& data, std::vector<ImagePlace> same_hash,
                 std::vector<EqualImages>& groups) {
@@ -48,27 +39,6 @@ void add_groups(const Cifar10& data, std::vector<ImagePlace> same_hash,
 
 }  // namespace
 
-std::string_view name_of(DataPart part) {
-  static constexpr std::array<std::string_view, num_data_parts> names = {"train", "validation",
-                                                                         "test", "unused"};
-  return names[static_cast<std::size_t>(part)];
-}
-
-bool EqualImages::spans_parts() const {
-  const DataPart* first = nullptr;
-  for (const ImagePlace& place : places) {
-    if (place.part == DataPart::unused) continue;
-    if (first != nullptr && *first != place.part) return true;
-    first = &place.part;
-  }
-  return false;
-}
-
-bool EqualImages::labels_differ() const {
-  return std::any_of(places.begin(), places.end(),
-                     [&](const ImagePlace& place) { return place.label != places.front().label; });
-}
-
 index_t Cifar10Check::num_leaks() const {
   return std::count_if(equal.begin(), equal.end(),
                        [](const EqualImages& group) { return group.spans_parts(); });
@@ -76,14 +46,14 @@ index_t Cifar10Check::num_leaks() const {
 
 Cifar10Check check(const Cifar10& data, const Split& split) {
   Cifar10Check found;
-  const std::vector<DataPart> training = parts_of_training(data, split);
+  const std::vector<DataPart> parts = parts_of(Cifar10::num_files * data.rows_per_file(), split);
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<ImagePlace>> by_hash;
   for (index_t file = 0; file < Cifar10::num_files; ++file) {
     for (index_t row = 0; row < data.rows_per_file(); ++row) {
       const std::uint8_t* const bytes = row_of(data, file, row);
       const std::uint8_t* const pixels = bytes + 1;
       const auto index = static_cast<std::size_t>(file * data.rows_per_file() + row);
-      const DataPart part = file == Cifar10::num_training_files ? DataPart::test : training[index];
+      const DataPart part = file == Cifar10::num_training_files ? DataPart::test : parts[index];
       const ImagePlace place{part, file, row, bytes[0]};
       const DamagedRow damage{.place = place,
                               .has_label = bytes[0] < Cifar10::num_classes,

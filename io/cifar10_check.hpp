@@ -3,19 +3,14 @@
 #pragma once
 
 #include <array>
-#include <string_view>
 #include <vector>
 
 #include "core/range.hpp"
 #include "io/cifar10.hpp"
+#include "io/data_part.hpp"
 #include "io/split.hpp"
 
 namespace weft {
-
-// `unused`: training images that the plan's split leaves out.
-enum class DataPart { train, validation, test, unused };
-inline constexpr int num_data_parts = 4;
-std::string_view name_of(DataPart part);
 
 struct ImagePlace {
   DataPart part = DataPart::train;
@@ -33,8 +28,8 @@ struct DamagedRow {
 // Images equal in every pixel, two or more, in the order of files and rows.
 struct EqualImages {
   std::vector<ImagePlace> places;
-  bool spans_parts() const;    // a leak: what is learnt is judged by, but for unused ones
-  bool labels_differ() const;  // one of them is wrong
+  bool spans_parts() const { return weft::spans_parts(places); }
+  bool labels_differ() const { return weft::labels_differ(places); }
 };
 
 struct Cifar10Check {

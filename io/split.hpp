@@ -13,9 +13,9 @@ namespace weft {
 struct Split {
   std::uint64_t seed = 0;
   // Indices of samples, increasing; none is in two of them.
-  std::vector<index_t> train;
-  std::vector<index_t> validation;
-  std::vector<index_t> test;
+  std::vector<index_t> train = {};
+  std::vector<index_t> validation = {};
+  std::vector<index_t> test = {};
 };
 
 // Sorts 0..num_samples-1 by (64 bits of stream `split`, index): the first `validation` of them are

@@ -23,9 +23,8 @@ namespace weft {
 
 class BankEncoder {
  public:
-  // Fits on `rows` of `data`: at least one, increasing, so each once (a list with repetitions, as
-  // oversampling makes, would count some rows more than once). Throws Error(usage) on other lists.
-  // Sums are taken in f64 in the order of rows.
+  // Fits on `rows` of `data`: at least one, increasing, so each once. Throws Error(usage) on other
+  // lists. Sums are taken in f64 in the order of rows.
   BankEncoder(const Bank& data, std::span<const index_t> rows, bool allow_leak = false);
 
   index_t num_features() const { return bank_num_features(schema_, allow_leak_); }

@@ -4,12 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "io/random_order.hpp"
 
 namespace weft {
@@ -35,12 +31,6 @@ void check_counts(index_t num_rows, const RowCounts& counts) {
                   train, validation, test, num_rows));
 }
 
-std::vector<index_t> all_below(index_t n) {
-  std::vector<index_t> all(static_cast<std::size_t>(n));
-  std::iota(all.begin(), all.end(), index_t{0});
-  return all;
-}
-
 std::vector<index_t> sorted_piece(const std::vector<index_t>& list, index_t begin, index_t count) {
   std::vector<index_t> piece(list.begin() + begin, list.begin() + begin + count);
   std::sort(piece.begin(), piece.end());
@@ -49,25 +39,27 @@ std::vector<index_t> sorted_piece(const std::vector<index_t>& list, index_t begi
 
 }  // namespace
 
-RowSplit split_by_time(index_t num_rows, const RowCounts& counts) {
+Split split_by_time(index_t num_rows, const RowCounts& counts) {
   check_counts(num_rows, counts);
-  const std::vector<index_t> rows = all_below(num_rows);
+  const std::vector<index_t> rows = all_of({0, num_rows});
   const auto [train, validation, test] = counts;
-  return {sorted_piece(rows, 0, train), sorted_piece(rows, train, validation),
-          sorted_piece(rows, train + validation, test)};
+  return {.train = sorted_piece(rows, 0, train),
+          .validation = sorted_piece(rows, train, validation),
+          .test = sorted_piece(rows, train + validation, test)};
 }
 
-RowSplit split_at_random(index_t num_rows, const RowCounts& counts, std::uint64_t seed) {
+Split split_at_random(index_t num_rows, const RowCounts& counts, std::uint64_t seed) {
   check_counts(num_rows, counts);
   const std::vector<index_t> order =
-      random_order(all_below(num_rows), seed, Stream::split, round_of_rows);
+      random_order(all_of({0, num_rows}), seed, Stream::split, round_of_rows);
   const auto [train, validation, test] = counts;
-  return {sorted_piece(order, validation, train), sorted_piece(order, 0, validation),
-          sorted_piece(order, num_rows - test, test)};
+  return {.seed = seed,
+          .train = sorted_piece(order, validation, train),
+          .validation = sorted_piece(order, 0, validation),
+          .test = sorted_piece(order, num_rows - test, test)};
 }
 
-RowSplit split_by_group(std::span<const index_t> groups, const RowCounts& counts,
-                        std::uint64_t seed) {
+Split split_by_group(std::span<const index_t> groups, const RowCounts& counts, std::uint64_t seed) {
   check_counts(std::ssize(groups), counts);
   for (std::size_t row = 0; row < groups.size(); ++row) {
     if (groups[row] < 0) [[unlikely]] {
@@ -86,7 +78,8 @@ RowSplit split_by_group(std::span<const index_t> groups, const RowCounts& counts
   for (std::size_t row = 0; row < groups.size(); ++row)
     members[place(groups[row])].push_back(static_cast<index_t>(row));
 
-  RowSplit split;
+  Split split;
+  split.seed = seed;
   struct Part {
     std::vector<index_t>* rows;
     index_t count;
@@ -110,21 +103,6 @@ RowSplit split_by_group(std::span<const index_t> groups, const RowCounts& counts
                   counts.train, counts.validation, counts.test, distinct.size(), split.train.size(),
                   groups.size()));
   return split;
-}
-
-std::string split_record(const RowSplit& split) {
-  static_assert(std::endian::native == std::endian::little, "the hash is over little-endian bytes");
-  nlohmann::ordered_json record;
-  const auto add = [&](const std::string& name, const std::vector<index_t>& rows) {
-    const auto first = rows.begin() + std::min<index_t>(8, std::ssize(rows));
-    record[name] = rows.size();
-    record[name + "_hash"] = hash128(rows.data(), rows.size() * sizeof(index_t)).text();
-    record[name + "_first"] = std::vector<index_t>(rows.begin(), first);
-  };
-  add("train", split.train);
-  add("validation", split.validation);
-  add("test", split.test);
-  return record.dump();
 }
 
 }  // namespace weft

@@ -29,6 +29,7 @@ class ByteText {
   ByteText(const std::string& path, index_t window, const Shares& shares);
 
   const std::string& path() const { return file_.path(); }
+  std::span<const std::uint8_t> bytes() const { return file_.bytes(); }  // of the whole file
   index_t window() const { return window_; }
   // Bytes of the file: of n in all, from floor(n * shares before it / all shares) to the same with
   // its own share. Parts do not overlap, and no sample reaches out of its part.

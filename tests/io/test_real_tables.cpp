@@ -7,11 +7,14 @@
 #include <map>
 #include <numeric>
 
+#include "io/class_balance.hpp"
+#include "io/tables/bank_check.hpp"
 #include "io/tables/bank_encoder.hpp"
-#include "io/tables/class_balance.hpp"
 #include "io/tables/row_split.hpp"
 #include "io/text/ag_news.hpp"
 #include "io/text/byte_text.hpp"
+#include "io/text/news_check.hpp"
+#include "io/text/text_check.hpp"
 #include "tests/io/real_folder.hpp"
 #include "tests/io/temporary_folder.hpp"
 
@@ -56,7 +59,7 @@ TEST_CASE("bank-full.csv has its published rows", "[real_data]") {
   for (const index_t n : whole.count_other(data, all_rows(45211))) CHECK(n == 0);
 
   // By time: months that the training rows have not seen go to the last place.
-  const RowSplit split = split_by_time(45211, {.train = 30000, .validation = 5000, .test = 10211});
+  const Split split = split_by_time(45211, {.train = 30000, .validation = 5000, .test = 10211});
   CHECK(count_classes(data.labels(), split.train, 2)[1] == 1520);
   CHECK(count_classes(data.labels(), split.validation, 2)[1] == 842);
   CHECK(count_classes(data.labels(), split.test, 2)[1] == 2927);
@@ -100,7 +103,7 @@ TEST_CASE("bank-additional-full.csv has its published rows", "[real_data]") {
   CHECK(data.num_rows() == 41188);
   CHECK(data.table().num_columns() == 21);
   CHECK(count_classes(data.labels(), all_rows(41188), 2) == Rows{36548, 4640});
-  const RowSplit split = split_by_time(41188, {.train = 30000, .validation = 5000, .test = 6188});
+  const Split split = split_by_time(41188, {.train = 30000, .validation = 5000, .test = 6188});
   CHECK(count_classes(data.labels(), split.train, 2)[1] == 1716);
   CHECK(count_classes(data.labels(), split.validation, 2)[1] == 547);
   CHECK(count_classes(data.labels(), split.test, 2)[1] == 2377);
@@ -177,6 +180,82 @@ TEST_CASE("the texts have their published bytes", "[real_data]") {
   CHECK(ByteText(*folder + "/war_and_peace.txt", 256, {1, 0, 0}).bytes_of(Part::training).size() ==
         3196404);
   CHECK(says(error_of([&] { ByteText(*folder, 256, {90, 5, 5}); }), "holds 2 texts"));
+}
+
+TEST_CASE("repeated rows of the bank files are those that are known", "[real_data]") {
+  const auto folder = real_folder("WEFT_TEST_BANK");
+  if (!folder) return;
+  const RowCounts counts{.train = 30000, .validation = 5000, .test = 6188};
+  const RowCheck full = check(Bank(*folder + "/bank-full.csv"), split_by_time(45211, counts));
+  CHECK(full.class_counts[0] == Rows{28480, 1520});
+  CHECK(full.class_counts[3][0] + full.class_counts[3][1] == 45211 - 41188);
+  CHECK(full.exact.groups.empty());
+  CHECK(full.but_space.groups.empty());
+  CHECK(full.in_some.num_groups() == 15);
+  CHECK(full.in_some.num_rows() == 31);
+  CHECK(full.in_some.num_contradicting() == 0);
+  CHECK(full.num_leaks() == 0);
+
+  const Bank additional(*folder + "/bank-additional-full.csv");
+  const RowCheck found = check(additional, split_by_time(41188, counts));
+  for (const EqualRowGroups* all : {&found.exact, &found.but_space}) {
+    CHECK(all->num_groups() == 12);
+    CHECK(all->num_rows() == 24);
+    CHECK(all->num_contradicting() == 0);
+  }
+  CHECK(found.in_some.num_groups() == 1710);
+  CHECK(found.in_some.num_rows() == 3731);
+  CHECK(found.in_some.num_contradicting() == 237);
+  // By time next to none is in two parts; at random every row has a chance.
+  CHECK(found.num_leaks() == 0);
+  CHECK(found.in_some.num_spanning() == 2);
+  CHECK(check(additional, split_at_random(41188, counts, 7)).in_some.num_spanning() > 500);
+}
+
+TEST_CASE("texts that AG News holds twice are those that are known", "[real_data]") {
+  const auto folder = real_folder("WEFT_TEST_AG_NEWS");
+  if (!folder) return;
+  const AgNews data(*folder);
+  Split split;
+  split.train = all_rows(46964);
+  split.test = all_of({46964, 46964 + 7600});
+  const RowCheck found = check(data, split);
+  CHECK(found.exact.groups.empty());
+  CHECK(found.but_space.num_groups() == 52);  // 50 inside the training part
+  CHECK(found.but_space.num_contradicting() == 6);
+  CHECK(found.num_leaks() == 2);
+  Rows shared;
+  for (const EqualRows& group : found.but_space.groups) {
+    if (group.spans_parts()) shared.push_back(group.places[0].index);
+  }
+  CHECK(shared == Rows{2279, 5871});  // counted from 1: 2280 and 5872
+  CHECK(found.in_some.num_groups() == 362);
+  CHECK(found.in_some.num_spanning() == 62);
+  CHECK(found.in_some.num_rows(DataPart::train) == 82);
+  CHECK(found.in_some.num_rows(DataPart::test) == 64);
+}
+
+TEST_CASE("the texts in figures", "[real_data]") {
+  const auto folder = real_folder("WEFT_TEST_TEXT");
+  if (!folder) return;
+  const TextCheck small = check(ByteText(*folder + "/tinyshakespeare.txt", 128, {90, 5, 5}));
+  CHECK(small.whole.bytes.size() == 1115394);
+  CHECK(small.whole.num_distinct_bytes == 65);
+  CHECK(small.whole.num_line_ends == 40000);
+  CHECK(small.shared.empty());
+  const TextCheck war = check(ByteText(*folder + "/war_and_peace.txt", 16, {90, 5, 5}));
+  CHECK(war.whole.bytes.size() == 3196404);
+  const auto shared = [&](ByteText::Part part, ByteText::Part in) {
+    return std::count_if(war.shared.begin(), war.shared.end(), [&](const SharedWindow& one) {
+      return one.part == part && one.found_in == in;
+    });
+  };
+  // As many as Python's find() sees.
+  CHECK(war.whole.num_distinct_bytes == 83);
+  CHECK(war.whole.num_line_ends == 61873);
+  CHECK(shared(ByteText::Part::validation, ByteText::Part::training) == 903);
+  CHECK(shared(ByteText::Part::test, ByteText::Part::training) == 708);
+  CHECK(shared(ByteText::Part::test, ByteText::Part::validation) == 70);
 }
 
 // Hidden, since a busy machine is no fault: test_io_real_tables "[speed]" prints what one core

@@ -68,7 +68,7 @@ TEST_CASE("illegal counts name the numbers and the nearest legal ones", "[split]
 
 TEST_CASE("the record tells a split apart", "[split]") {
   const std::string record = split_record(make_split(50, 40, 10, 7));
-  CHECK(record.starts_with(R"({"seed":7,"train":40,"validation":10,"train_hash":")"));
+  CHECK(record.starts_with(R"({"seed":7,"train":40,"validation":10,"test":0,"train_hash":")"));
   CHECK(record.find('\n') == std::string::npos);
   CHECK(record != split_record(make_split(50, 40, 10, 9)));
 }

@@ -7,8 +7,8 @@
 #include <random>
 #include <set>
 
+#include "io/class_balance.hpp"
 #include "io/split.hpp"
-#include "io/tables/class_balance.hpp"
 #include "io/tables/row_split.hpp"
 #include "tests/io/temporary_folder.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 using Rows = std::vector<index_t>;
 
-void check_parts(const RowSplit& split, index_t num_rows) {
+void check_parts(const Split& split, index_t num_rows) {
   std::set<index_t> seen;
   for (const Rows* part : {&split.train, &split.validation, &split.test}) {
     CHECK(std::is_sorted(part->begin(), part->end()));
@@ -33,7 +33,7 @@ void check_parts(const RowSplit& split, index_t num_rows) {
 }  // namespace
 
 TEST_CASE("by time: rows in their order, nothing shuffled", "[row_split]") {
-  const RowSplit split = split_by_time(10, {.train = 5, .validation = 2, .test = 2});
+  const Split split = split_by_time(10, {.train = 5, .validation = 2, .test = 2});
   CHECK(split.train == Rows{0, 1, 2, 3, 4});
   CHECK(split.validation == Rows{5, 6});
   CHECK(split.test == Rows{7, 8});
@@ -43,11 +43,10 @@ TEST_CASE("by time: rows in their order, nothing shuffled", "[row_split]") {
 TEST_CASE("at random: make_split's rows, and a test part of its own", "[row_split]") {
   for (const std::uint64_t seed : {1, 2, 77}) {
     const Split known = make_split(1000, 700, 100, seed);
-    const RowSplit same = split_at_random(1000, {.train = 700, .validation = 100}, seed);
+    const Split same = split_at_random(1000, {.train = 700, .validation = 100}, seed);
     CHECK(same.train == known.train);
     CHECK(same.validation == known.validation);
-    const RowSplit split =
-        split_at_random(1000, {.train = 700, .validation = 100, .test = 150}, seed);
+    const Split split = split_at_random(1000, {.train = 700, .validation = 100, .test = 150}, seed);
     check_parts(split, 1000);
     CHECK(split.train == known.train);
     CHECK(split.test.size() == 150);
@@ -71,7 +70,7 @@ TEST_CASE("by group: no group is in two parts", "[row_split]") {
     for (index_t& group : groups) group = (generator() % num_groups) * 1000003;
     const auto n = static_cast<index_t>(groups.size());
     const RowCounts counts{.train = n / 4, .validation = n / 10, .test = n / 10};
-    const RowSplit split = split_by_group(groups, counts, static_cast<std::uint64_t>(round % 3));
+    const Split split = split_by_group(groups, counts, static_cast<std::uint64_t>(round % 3));
     check_parts(split, n);
     std::map<index_t, index_t> size;
     for (const index_t group : groups) ++size[group];
@@ -100,7 +99,7 @@ TEST_CASE("by group: no group is in two parts", "[row_split]") {
   // The seed alone decides; groups of one row each, and a part that is not asked for.
   Rows each(100);
   std::iota(each.begin(), each.end(), index_t{0});
-  const RowSplit one = split_by_group(each, {.train = 60, .validation = 20}, 7);
+  const Split one = split_by_group(each, {.train = 60, .validation = 20}, 7);
   CHECK(one.train.size() == 60);
   CHECK(one.validation.size() == 20);
   CHECK(one.test.empty());
@@ -132,9 +131,12 @@ TEST_CASE("splits that cannot be made", "[row_split]") {
 TEST_CASE("the record tells one split from another", "[row_split]") {
   const std::string record =
       split_record(split_by_time(20, {.train = 10, .validation = 5, .test = 2}));
-  CHECK(record.find("\"train\":10") != std::string::npos);
+  CHECK(record.find("\"seed\":0,\"train\":10") != std::string::npos);
   CHECK(record.find("\"validation_first\":[10,11,12,13,14]") != std::string::npos);
   CHECK(record != split_record(split_by_time(20, {.train = 10, .validation = 5, .test = 3})));
+  CHECK(split_record(split_at_random(20, {.train = 10}, 4)).find("\"seed\":4,") !=
+        std::string::npos);
+  CHECK(split_by_group(Rows(20, 1), {.train = 10}, 5).seed == 5);
 }
 
 TEST_CASE("class weights are n / (classes x n of the class)", "[class_balance]") {
@@ -148,51 +150,4 @@ TEST_CASE("class weights are n / (classes x n of the class)", "[class_balance]")
   CHECK(
       says(error_of([&] { class_weights(labels, rows, 2); }), "row 4 has label 2: expected 0..1"));
   CHECK(says(error_of([&] { count_classes(labels, Rows{8}, 3); }), "rows 0..7"));
-}
-
-TEST_CASE("oversampling ends at 1 : r and leaves nothing out", "[class_balance]") {
-  std::mt19937 generator(9);
-  for (const double ratio : {1.0, 1.5, 2.0, 3.0, 10.0}) {
-    for (const index_t num_rare : {1, 3, 7, 40}) {
-      std::vector<int> labels(200, 0);
-      Rows rows;
-      for (index_t i = 0; i < 180; ++i) rows.push_back(i);  // the others are not for training
-      for (index_t i = 0; i < num_rare; ++i) labels[static_cast<std::size_t>(i * 4 + 1)] = 1;
-      labels[190] = 1;
-      const index_t common = 180 - num_rare;
-      const Rows list = oversample(labels, rows, 2, ratio, 3);
-      INFO(ratio << " " << num_rare);
-      // Each row as it was, then repetitions of the rare class.
-      REQUIRE(Rows(list.begin(), list.begin() + 180) == rows);
-      std::map<index_t, index_t> times;
-      for (const index_t row : list) ++times[row];
-      index_t rare = 0, least = INT64_MAX, most = 0;
-      for (const auto& [row, n] : times) {
-        if (labels[static_cast<std::size_t>(row)] == 0) {
-          CHECK(n == 1);
-          continue;
-        }
-        rare += n;
-        least = std::min(least, n);
-        most = std::max(most, n);
-      }
-      CHECK(times.count(190) == 0);
-      CHECK(most - least <= 1);     // no row more often than another by more than one
-      index_t expected = num_rare;  // the least that suffices
-      while (static_cast<double>(expected) * ratio < static_cast<double>(common)) ++expected;
-      CHECK(rare == expected);
-      CHECK(oversample(labels, rows, 2, ratio, 3) == list);
-    }
-  }
-  // Which rows come once more is drawn by the seed.
-  std::vector<int> labels(100, 0);
-  Rows rows(100);
-  std::iota(rows.begin(), rows.end(), index_t{0});
-  for (std::size_t i = 0; i < 30; ++i) labels[i] = 1;
-  std::set<Rows> different;
-  for (std::uint64_t seed = 0; seed < 10; ++seed)
-    different.insert(oversample(labels, rows, 2, 2, seed));
-  CHECK(different.size() == 10);
-  CHECK(says(error_of([&] { oversample(labels, rows, 2, 0.5, 1); }), "at least 1"));
-  CHECK(says(error_of([&] { oversample(labels, rows, 3, 1, 1); }), "class 2"));
 }
