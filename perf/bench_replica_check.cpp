@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   index_t num_ranks = 2, hidden = 192, num_pairs = 15;
   read_arguments(argc, argv, {&num_ranks, &hidden, &num_pairs});
   const KokkosSession kokkos(1);
-  const TrainingData data = open_training_data({.train = 4000, .validation = 1000}, data_folder());
+  const TrainingData data = open_data();
   const Plan plan = vit(num_ranks, hidden, num_pairs);
   run_ranks(static_cast<int>(num_ranks), [&](Transport& transport) {
     Trainer trainer(plan, data, transport);

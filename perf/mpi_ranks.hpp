@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "core/kokkos_session.hpp"
 #include "apps/training_data.hpp"
+#include "core/kokkos_session.hpp"
 #include "parallel/comm/transport_registry.hpp"
 #include "parallel/plan/plan.hpp"
 #include "perf/one_rank.hpp"
@@ -43,7 +43,7 @@ int run_on_mpi_ranks(int argc, char** argv, const Body& body) {
     const auto transport = make_transport("mpi", *session);
     if (session->rank() == 0) data_folder();
     session->all_gather("the data set", "");
-    const TrainingData data = open_training_data({.train = 4000, .validation = 1000}, data_folder());
+    const TrainingData data = open_data();
     body(argc, argv, *transport, data);
   } catch (const std::exception& error) {
     session->abort(ExitCode::failed, error.what());

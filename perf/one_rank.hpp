@@ -26,12 +26,16 @@ inline std::string data_folder() {
 }
 
 // 4000 of them to train on.
+inline TrainingData open_data() {
+  TaskPlan task;
+  task.train = 4000;
+  task.validation = 1000;
+  return open_training_data(task, data_folder());
+}
+
 class OneRank {
  public:
-  OneRank()
-      : data_(open_training_data({.train = 4000, .validation = 1000}, data_folder())),
-        world_(1),
-        transport_(world_.make_transport(0)) {}
+  OneRank() : data_(open_data()), world_(1), transport_(world_.make_transport(0)) {}
 
   // plan.task.train and validation as above.
   std::unique_ptr<Trainer> make_trainer(const Plan& plan) {

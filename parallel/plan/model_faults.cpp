@@ -50,7 +50,11 @@ PlanFault model_fault(const Question& question) {
   Fixes fixes;
   for (const std::string& model : models_for(plan.task)) {
     expected += (expected.empty() ? "" : " or ") + toml_string(model);
-    fixes.push_back({{"model.kind", toml_string(model)}});
+    // Another kind may not use a key that is given.
+    Plan trial = plan;
+    trial.model.kind = model;
+    if (check_keys(trial).empty() && question.is_mended_by(trial))
+      fixes.push_back({{"model.kind", toml_string(model)}});
   }
   return make_fault(
       "model.kind",

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "io/augment.hpp"
+#include "io/cifar10.hpp"
 #include "tests/apps/resume_run.hpp"
 
 using namespace weft;

@@ -47,7 +47,7 @@ TEST_CASE("values out of range") {
       {[](Plan& p) { p.model.kind = "resnet"; },
        "model.kind: expected \"mlp\", \"vit\", \"text_encoder\" or \"gpt\"; found \"resnet\", "
        "which "
-       "is not in this version; nearest legal: model.kind = \"gpt\""},
+       "is not in this version; nearest legal: model.kind = \"vit\""},
       {[](Plan& p) {
          p.model.kind = "gpt";
          p.model.heads = 8;
