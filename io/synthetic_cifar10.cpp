@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/random.hpp"
 #include "io/cifar10.hpp"
 #include "io/file.hpp"
+#include "io/synthetic_set.hpp"
 
 namespace weft {
 
@@ -23,36 +23,6 @@ namespace {
 constexpr int side = Cifar10::side;
 constexpr const char* official_names =
     "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
-
-// Numbers of one image: words of the counter (row, block, file), used in turn.
-class Draws {
- public:
-  Draws(std::uint64_t seed, index_t file, index_t row)
-      : key_(random::key_of(seed, Stream::synthetic)),
-        file_(static_cast<std::uint32_t>(file)),
-        row_(static_cast<std::uint64_t>(row)) {}
-
-  std::uint32_t word() {
-    if (used_ == 4) {
-      words_ = random::words_at(key_, file_, block_++, row_);
-      used_ = 0;
-    }
-    return words_.word[used_++];
-  }
-  // An integer in [low, high].
-  int between(int low, int high) {
-    return low +
-           static_cast<int>(random::below(word(), static_cast<std::uint32_t>(high - low + 1)));
-  }
-
- private:
-  random::Key key_;
-  std::uint32_t file_;
-  std::uint64_t row_;
-  std::uint32_t block_ = 0;
-  int used_ = 4;
-  random::Words words_{};
-};
 
 // A plane wave. Angles are turns in units of 2^-16; at the image's middle the phase is `phase`.
 struct Grating {
@@ -158,16 +128,9 @@ void paint(const Scene& scene, Draws& draws, std::uint8_t* pixels) {
 void check_request(const fs::path& folder, const SyntheticCifar10Options& options) {
   require(options.rows_per_file >= 1, ExitCode::usage,
           fmt::format("rows per file = {}: expected at least 1", options.rows_per_file));
-  require(options.seed < (std::uint64_t{1} << 56), ExitCode::usage,
-          fmt::format("seed = {}: expected at most 2^56 - 1", options.seed));
   std::vector<std::string> names(Cifar10::file_names.begin(), Cifar10::file_names.end());
   names.emplace_back(Cifar10::names_file);
-  for (const std::string& name : names) {
-    std::error_code ignored;
-    require(!fs::exists(folder / name, ignored), ExitCode::usage,
-            fmt::format("{} exists: nothing was written; name another folder, or remove the file",
-                        (folder / name).string()));
-  }
+  check_new_set(folder.string(), names, options.seed);
 }
 
 }  // namespace
