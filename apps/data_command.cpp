@@ -1,112 +1,105 @@
-// Printing what io knows about data sets; see the header.
+// Recognizing a data set by its files; see the header.
 #include "apps/data_command.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
-#include "apps/progress_line.hpp"
 #include "core/error.hpp"
-#include "io/cifar10_summary.hpp"
-#include "io/synthetic_cifar10.hpp"
 
 namespace weft {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
 
-Cifar10Summary::Counts training_counts(const Cifar10Summary& summary) {
-  Cifar10Summary::Counts total{};
-  for (index_t file = 0; file < Cifar10::num_training_files; ++file) {
-    for (index_t c = 0; c < Cifar10::num_classes; ++c) total[c] += summary.class_counts[file][c];
+constexpr std::array<const DataSetCommands*, 4> all_sets = {&cifar10_commands, &bank_commands,
+                                                            &news_commands, &text_commands};
+
+const DataSetCommands& set_named(const std::string& name) {
+  for (const DataSetCommands* set : all_sets) {
+    if (set->name == name) return *set;
   }
-  return total;
+  throw Error(ExitCode::usage, fmt::format("the data set {}: expected one of {}", name,
+                                           fmt::join(data_set_names(), ", ")));
 }
 
-Json json_of(const PixelStatistics& statistics) {
-  return {{"mean", statistics.mean}, {"std", statistics.std_dev}};
+// A lone file can only be of a set that may be one file.
+const DataSetCommands& set_of_file(const fs::path& file) {
+  if (file.extension() == ".csv") return bank_commands;
+  if (file.extension() == ".txt") return text_commands;
+  throw Error(
+      ExitCode::usage,
+      fmt::format("{} is a file whose name does not tell its data set: expected a folder, a "
+                  "table (.csv) or a text (.txt), or --dataset",
+                  file.string()));
 }
 
-Json json_of(const Cifar10& data, const Cifar10Summary& summary) {
-  Json files = Json::object();
-  for (index_t file = 0; file < Cifar10::num_files; ++file) {
-    files[Cifar10::file_names[file]] = {{"rows", data.rows_per_file()},
-                                        {"class_counts", summary.class_counts[file]},
-                                        {"first_labels", summary.first_labels[file]}};
+std::vector<const DataSetCommands*> sets_in(const fs::path& folder) {
+  std::vector<const DataSetCommands*> found;
+  const auto is_direct = [&](const DataSetCommands* set) { return set->is_in(folder); };
+  for (const DataSetCommands* set : all_sets) {
+    // Other sets have *.txt beside them that describe them.
+    const bool counts = set != &text_commands || found.empty();
+    if ((counts && is_direct(set)) || set->is_in(folder / set->name)) found.push_back(set);
   }
-  return {{"dataset", "cifar10"},
-          {"folder", data.folder()},
-          {"official", summary.official},
-          {"training", data.num_samples(Cifar10::Part::training)},
-          {"test", data.num_samples(Cifar10::Part::test)},
-          {"class_names", data.class_names()},
-          {"training_class_counts", training_counts(summary)},
-          {"files", files},
-          {"training_pixels", json_of(summary.training)},
-          {"test_pixels", json_of(summary.test)}};
+  return found;
 }
 
-void print_statistics(const char* part, const PixelStatistics& statistics, std::ostream& text) {
-  text << fmt::format("{} pixels / 255: mean {:.6f}, standard deviation {:.6f}\n", part,
-                      fmt::join(statistics.mean, " "), fmt::join(statistics.std_dev, " "));
-}
-
-void print(const Cifar10& data, const Cifar10Summary& summary, std::ostream& text) {
-  text << fmt::format("CIFAR-10 in {}: {} training and {} test images\n", data.folder(),
-                      data.num_samples(Cifar10::Part::training),
-                      data.num_samples(Cifar10::Part::test))
-       << (summary.official ? "all six files are the official ones, byte for byte\n"
-                            : "not the official set (another version, or synthetic)\n");
-  text << fmt::format("{:18}", "images of class");
-  for (index_t c = 0; c < Cifar10::num_classes; ++c) text << fmt::format("{:>6}", c);
-  text << '\n';
-  for (index_t file = 0; file < Cifar10::num_files; ++file) {
-    text << fmt::format("{:18}{:>6}\n", Cifar10::file_names[file],
-                        fmt::join(summary.class_counts[file], ""));
-  }
-  text << fmt::format("classes: {}\n", fmt::join(data.class_names(), ", "));
-  print_statistics("training", summary.training, text);
-  print_statistics("test", summary.test, text);
+const DataSetCommands& find_set(const std::string& path, const std::string& dataset) {
+  if (!dataset.empty()) return set_named(dataset);
+  std::error_code ignored;
+  require(fs::exists(path, ignored), ExitCode::data,
+          fmt::format("the data folder {} does not exist", path.empty() ? "\"\"" : path));
+  if (!fs::is_directory(path)) return set_of_file(path);
+  const std::vector<const DataSetCommands*> found = sets_in(path);
+  if (found.size() == 1) return *found.front();
+  std::vector<std::string> list;
+  for (const DataSetCommands* set : found) list.emplace_back(set->name);
+  require(found.empty(), ExitCode::usage,
+          fmt::format("{} holds several data sets: {}; choose one by --dataset, or name its folder",
+                      path, fmt::join(list, ", ")));
+  for (const DataSetCommands* set : all_sets)
+    list.push_back(fmt::format("{} ({})", set->name, set->files));
+  throw Error(
+      ExitCode::data,
+      fmt::format("{} holds no data set: expected the files of one in it, or in a subfolder "
+                  "of the set's name: {}; weft data make SET DIR makes a synthetic one",
+                  path, fmt::join(list, ", ")));
 }
 
 }  // namespace
 
-int data_make(const DataMakeOptions& options, std::ostream& text, std::ostream& out) {
-  require(options.dataset == "cifar10", ExitCode::usage,
-          fmt::format("data make: expected the data set cifar10, found {}", options.dataset));
-  require(!options.folder.empty(), ExitCode::usage, "data make: expected a folder to write into");
-  ProgressLine progress(text, isatty(STDERR_FILENO) != 0);
-  make_synthetic_cifar10(
-      options.folder, {options.rows_per_file, options.seed}, [&](index_t done, index_t all) {
-        progress.show([&] {
-          return fmt::format("drawing {:3} %  {} of {} images", 100 * done / all, done, all);
-        });
-      });
-  progress.keep(fmt::format("wrote a synthetic CIFAR-10 to {}: 6 files of {} rows, seed {}",
-                            options.folder, options.rows_per_file, options.seed));
-  if (options.json) {
-    const Json record = {{"dataset", "cifar10"},
-                         {"folder", options.folder},
-                         {"rows_per_file", options.rows_per_file},
-                         {"seed", options.seed},
-                         {"synthetic", true}};
-    out << record.dump() << '\n';
-  }
-  return static_cast<int>(ExitCode::done);
+std::vector<std::string> data_set_names() {
+  std::vector<std::string> names;
+  for (const DataSetCommands* set : all_sets) names.emplace_back(set->name);
+  return names;
 }
 
-int data_info(const std::string& path, bool json, std::ostream& text, std::ostream& out) {
-  const Cifar10 data(path);
-  const Cifar10Summary summary = summarise(data);
-  if (json) {
-    out << json_of(data, summary).dump() << '\n';
-  } else {
-    print(data, summary, text);
-  }
-  return static_cast<int>(ExitCode::done);
+int data_make(const DataMakeOptions& options, std::ostream& text, std::ostream& out) {
+  const DataSetCommands& set = set_named(options.dataset);
+  require(!options.folder.empty(), ExitCode::usage, "data make: expected a folder to write into");
+  const auto refuse = [&](bool is_given, bool is_known, const char* option) {
+    require(!is_given || is_known, ExitCode::usage,
+            fmt::format("data make {}: {} is no option of this set", set.name, option));
+  };
+  refuse(options.rows.has_value(), &set != &text_commands, "--rows");
+  refuse(options.bytes.has_value(), &set == &text_commands, "--bytes");
+  refuse(options.table.has_value(), &set == &bank_commands, "--table");
+  return set.make(options, text, out);
+}
+
+int data_info(const std::string& path, const std::string& dataset, bool json, std::ostream& text,
+              std::ostream& out) {
+  return find_set(path, dataset).info(path, json, text, out);
+}
+
+int data_check(const std::string& path, const std::string& dataset,
+               const std::optional<TaskPlan>& task, bool json, std::ostream& text,
+               std::ostream& out) {
+  require(!task || dataset.empty() || dataset == task->dataset, ExitCode::usage,
+          fmt::format("--dataset {}, but the plan's task.dataset is {}: leave one of them out",
+                      dataset, task ? task->dataset : ""));
+  return find_set(path, task ? task->dataset : dataset).check(path, task, json, text, out);
 }
 
 }  // namespace weft

@@ -18,7 +18,6 @@
 #include "apps/check_prose.hpp"
 #include "apps/check_run.hpp"
 #include "apps/ckpt_arguments.hpp"
-#include "apps/data_check_command.hpp"
 #include "apps/data_command.hpp"
 #include "apps/drill_command.hpp"
 #include "apps/eval_command.hpp"
@@ -62,6 +61,7 @@ struct CommandLine {
   DataMakeOptions make;
   CkptArguments ckpt;
   std::string info_folder;
+  std::string info_dataset;
   std::string check_run;
   bool prose = false;
   std::optional<index_t> num_ranks;
@@ -185,6 +185,47 @@ void add_layouts(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
 }
 
+void add_data(CLI::App& app, CommandLine& line) {
+  CLI::App* data = app.add_subcommand("data", "make, describe or check data sets");
+  data->require_subcommand(1);
+  CLI::App* make = data->add_subcommand("make", "write a synthetic set in the official format");
+  make->add_option("SET", line.make.dataset, "cifar10, bank, ag_news or text")
+      ->required()
+      ->check(CLI::IsMember(data_set_names()));
+  make->add_option("FOLDER", line.make.folder, "where to; existing files are never overwritten")
+      ->required();
+  make->add_option("--rows", line.make.rows,
+                   "cifar10: of each file (10000); bank (10000); ag_news: for training (12000), "
+                   "and a tenth for the test");
+  make->add_option("--bytes", line.make.bytes, "text (1000000)");
+  make->add_option("--table", line.make.table,
+                   "bank: bank-full or bank-additional-full, which is the default");
+  make->add_option("--seed", line.make.seed, "another seed gives other data")
+      ->capture_default_str();
+  make->add_flag("--json", line.json, "one JSON object on the last line of standard output");
+  const auto add_reader = [&](const char* name, const char* what) {
+    CLI::App* command = data->add_subcommand(name, what);
+    command
+        ->add_option(
+            "FOLDER", line.info_folder,
+            "the folder, one that has a subfolder of the set's name, or a file (bank, text)")
+        ->required();
+    command
+        ->add_option("--dataset", line.info_dataset,
+                     "which set is meant, where the folder holds several")
+        ->check(CLI::IsMember(data_set_names()));
+    command->add_flag("--json", line.json, "one JSON object on the last line of standard output");
+    return command;
+  };
+  add_reader("info", "what a folder holds");
+  add_reader("check",
+             "classes of each split, damaged rows (exit code 5), equal images, rows or windows, "
+             "and those that two splits share (exit code 1)")
+      ->add_option(
+          "--plan", line.inputs.plan_path,
+          "the plan whose data set and split are meant (default: a split that fits the set)");
+}
+
 int run_command(const CLI::App& app, const CommandLine& line, Session& session,
                 const StopSignals* signals) {
   if (app.got_subcommand("layouts")) {
@@ -276,9 +317,9 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
   if (data->got_subcommand("check")) {
     std::optional<TaskPlan> task;
     if (!line.inputs.plan_path.empty()) task = load_plan(line.inputs.plan_path).task;
-    return data_check(line.info_folder, task, line.json, std::cerr, std::cout);
+    return data_check(line.info_folder, line.info_dataset, task, line.json, std::cerr, std::cout);
   }
-  return data_info(line.info_folder, line.json, std::cerr, std::cout);
+  return data_info(line.info_folder, line.info_dataset, line.json, std::cerr, std::cout);
 }
 
 int main(int argc, char** argv) {
@@ -316,32 +357,7 @@ int main(int argc, char** argv) {
   add_plan_arguments(
       *bench->add_subcommand("gemm", "a plan's matrix products, whole and in pieces"), line);
 
-  CLI::App* data = app.add_subcommand("data", "make, describe or check data sets");
-  data->require_subcommand(1);
-  CLI::App* make = data->add_subcommand("make", "write a synthetic set in the official format");
-  make->add_option("SET", line.make.dataset, "cifar10")
-      ->required()
-      ->check(CLI::IsMember({"cifar10"}));
-  make->add_option("FOLDER", line.make.folder, "where to; existing files are never overwritten")
-      ->required();
-  make->add_option("--rows", line.make.rows_per_file, "rows a file")->capture_default_str();
-  make->add_option("--seed", line.make.seed, "another seed gives other images")
-      ->capture_default_str();
-  make->add_flag("--json", line.json, "one JSON object on the last line of standard output");
-  const auto add_reader = [&](const char* name, const char* what) {
-    CLI::App* command = data->add_subcommand(name, what);
-    command
-        ->add_option("FOLDER", line.info_folder, "the folder, or one that has a subfolder cifar10")
-        ->required();
-    command->add_flag("--json", line.json, "one JSON object on the last line of standard output");
-    return command;
-  };
-  add_reader("info", "what a folder holds");
-  add_reader("check",
-             "classes of each split, damaged rows (exit code 5), equal images, images that two "
-             "splits share (exit code 1)")
-      ->add_option("--plan", line.inputs.plan_path,
-                   "the plan whose split is meant (default: a plan's default)");
+  add_data(app, line);
 
   try {
     app.parse(argc, argv);

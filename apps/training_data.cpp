@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "apps/dataset_split.hpp"
 #include "core/error.hpp"
 #include "io/cifar10_samples.hpp"
 #include "io/tables/bank_samples.hpp"
@@ -30,18 +31,6 @@ TrainingData open_cifar10(const TaskPlan& task, const std::string& folder) {
   return {samples, split_with_own_test(task, num_training, samples->num_samples())};
 }
 
-// The table that the plan names, in the folder or in its subfolder bank/.
-std::string table_in(const std::string& folder, const std::string& table) {
-  namespace fs = std::filesystem;
-  const std::string file = table + ".csv";
-  for (const fs::path& place : {fs::path(folder) / file, fs::path(folder) / "bank" / file}) {
-    if (fs::exists(place)) return place.string();
-  }
-  throw Error(
-      ExitCode::data,
-      fmt::format("{}: expected {} in it or in its subfolder bank (task.table)", folder, file));
-}
-
 Split rows_of(const TaskPlan& task, const Bank& bank) {
   const RowCounts counts{task.train, task.validation, task.test};
   if (task.split_kind == "time") return split_by_time(bank.num_rows(), counts);
@@ -50,21 +39,8 @@ Split rows_of(const TaskPlan& task, const Bank& bank) {
   return split_at_random(bank.num_rows(), counts, task.split_seed);
 }
 
-// Groups are taken whole, so a part may have some rows more than the plan says; the last ones are
-// left out.
-Split split_of(const TaskPlan& task, const Bank& bank) {
-  Split split = rows_of(task, bank);
-  const auto shorten = [](std::vector<index_t>& list, index_t count) {
-    list.resize(std::min(list.size(), static_cast<std::size_t>(count)));
-  };
-  shorten(split.train, task.train);
-  shorten(split.validation, task.validation);
-  shorten(split.test, task.test);
-  return split;
-}
-
 TrainingData open_bank(const TaskPlan& task, const std::string& folder) {
-  Bank bank(table_in(folder, task.table));
+  Bank bank(bank_table_in(folder, task.table));
   Split split = split_of(task, bank);
   ClassBalance balance;
   if (task.class_weights == "balanced") {
@@ -81,9 +57,7 @@ TrainingData open_bank(const TaskPlan& task, const std::string& folder) {
 
 TrainingData open_ag_news(const TaskPlan& task, const std::string& folder) {
   AgNews news(folder);
-  const index_t num_training = news.num_samples(AgNews::Part::training);
-  Split split =
-      split_with_own_test(task, num_training, num_training + news.num_samples(AgNews::Part::test));
+  Split split = split_of(task, news);
   auto samples =
       std::make_shared<NewsSamples>(std::move(news), split.train, task.vocabulary, task.tokens);
   return {std::move(samples), std::move(split)};
@@ -117,6 +91,36 @@ TrainingData open_set(const TaskPlan& task, const std::string& folder) {
 }
 
 }  // namespace
+
+std::string bank_table_in(const std::string& folder, const std::string& table) {
+  namespace fs = std::filesystem;
+  const std::string file = table + ".csv";
+  for (const fs::path& place : {fs::path(folder) / file, fs::path(folder) / "bank" / file}) {
+    if (fs::exists(place)) return place.string();
+  }
+  throw Error(
+      ExitCode::data,
+      fmt::format("{}: expected {} in it or in its subfolder bank (task.table)", folder, file));
+}
+
+// Groups are taken whole, so a part may have some rows more than the plan says; the last ones are
+// left out.
+Split split_of(const TaskPlan& task, const Bank& bank) {
+  Split split = rows_of(task, bank);
+  const auto shorten = [](std::vector<index_t>& list, index_t count) {
+    list.resize(std::min(list.size(), static_cast<std::size_t>(count)));
+  };
+  shorten(split.train, task.train);
+  shorten(split.validation, task.validation);
+  shorten(split.test, task.test);
+  return split;
+}
+
+Split split_of(const TaskPlan& task, const AgNews& news) {
+  const index_t num_training = news.num_samples(AgNews::Part::training);
+  return split_with_own_test(task, num_training,
+                             num_training + news.num_samples(AgNews::Part::test));
+}
 
 TrainingData open_training_data(const TaskPlan& task, const std::string& folder) {
   TrainingData data = open_set(task, folder);

@@ -88,14 +88,18 @@ class Bench {
         saver_(plan_of(sizes, sizes.saves), data, transport),
         loader_(plan_of(sizes, sizes.loads), data, transport),
         buffer_(make_buffer()),
-        writer_(world_,
-                {.folder = sizes.folder,
-                 .retention = {.keep = 1},
-                 .read_back = false,
-                 .program = "bench",
-                 .plan_name = "checkpoint",
-                 .layout = sizes.saves.text()},
-                {}) {}
+        writer_(world_, options(sizes), {}) {}
+
+  static CheckpointOptions options(const Sizes& sizes) {
+    CheckpointOptions options;
+    options.folder = sizes.folder;
+    options.retention.keep = 1;
+    options.read_back = false;
+    options.program = "bench";
+    options.plan_name = "checkpoint";
+    options.layout = sizes.saves.text();
+    return options;
+  }
 
   void run() {
     for (index_t round = 0; round <= sizes_.rounds; ++round) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/data_check_command.hpp"
+#include "apps/data_command.hpp"
 #include "tests/io/small_cifar10.hpp"
 
 using namespace weft;
@@ -20,7 +20,7 @@ struct Said {
 
 Said check(const std::string& folder, bool as_json, const std::optional<TaskPlan>& task = {}) {
   std::ostringstream text, out;
-  const int code = data_check(folder, task, as_json, text, out);
+  const int code = data_check(folder, "", task, as_json, text, out);
   return {code, text.str(), out.str()};
 }
 

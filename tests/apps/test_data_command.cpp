@@ -16,7 +16,7 @@ TEST_CASE("data make writes a set that data info describes", "[data_command]") {
   std::ostringstream text, out;
   DataMakeOptions options;
   options.folder = folder / "set";
-  options.rows_per_file = 50;
+  options.rows = 50;
   options.json = true;
   CHECK(data_make(options, text, out) == 0);
   CHECK(json::parse(out.str())["rows_per_file"] == 50);
@@ -24,7 +24,7 @@ TEST_CASE("data make writes a set that data info describes", "[data_command]") {
   CHECK(text.str().find('\r') == std::string::npos);  // no terminal, no line that rewrites itself
 
   std::ostringstream info_text, info_out;
-  CHECK(data_info(folder / "set", true, info_text, info_out) == 0);
+  CHECK(data_info(folder / "set", "", true, info_text, info_out) == 0);
   CHECK(info_text.str().empty());
   const std::string line = info_out.str();
   CHECK(line.find('\n') == line.size() - 1);
@@ -34,7 +34,7 @@ TEST_CASE("data make writes a set that data info describes", "[data_command]") {
   CHECK(info["official"] == false);
 
   std::ostringstream people, none;
-  CHECK(data_info(folder / "set", false, people, none) == 0);
+  CHECK(data_info(folder / "set", "", false, people, none) == 0);
   CHECK(none.str().empty());
   CHECK(people.str().find("250 training and 50 test images") != std::string::npos);
 
@@ -47,7 +47,7 @@ TEST_CASE("data info counts classes and pixels", "[data_command]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 20);
   std::ostringstream text, out;
-  data_info(folder.path(), true, text, out);
+  data_info(folder.path(), "", true, text, out);
   const json info = json::parse(out.str());
   CHECK(info["training_class_counts"] == std::vector<int>(10, 10));
   CHECK(info["files"]["data_batch_2.bin"]["class_counts"] == std::vector<int>(10, 2));
@@ -73,8 +73,10 @@ TEST_CASE("data commands name what is wrong", "[data_command]") {
   std::ostringstream text, out;
   DataMakeOptions options;
   CHECK(says(error_of([&] { data_make(options, text, out); }), "expected a folder"));
+  options.folder = "/nowhere";
   options.dataset = "mnist";
-  CHECK(says(error_of([&] { data_make(options, text, out); }), "found mnist"));
-  CHECK(error_of([&] { data_info("/nowhere", true, text, out); })->code() == ExitCode::data);
+  CHECK(says(error_of([&] { data_make(options, text, out); }),
+             "the data set mnist: expected one of cifar10, bank, ag_news, text"));
+  CHECK(error_of([&] { data_info("/nowhere", "", true, text, out); })->code() == ExitCode::data);
   CHECK(out.str().empty());
 }

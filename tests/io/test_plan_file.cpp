@@ -131,7 +131,7 @@ TEST_CASE("wrong types say what was expected, what was found, and where") {
         "\"yes\"");
   CHECK(message_of("model = 3\n")
             .starts_with("plan.toml:1:1: model: expected a table with the keys kind, layers, "
-                         "hidden, heads, patch, mlp_ratio, dropout; found the integer 3"));
+                         "hidden, heads, patch, mlp_ratio, dropout, tied; found the integer 3"));
 }
 
 TEST_CASE("keys of the ViT") {
@@ -148,8 +148,8 @@ TEST_CASE("keys of the ViT") {
         "model.kind = \"vit\"");
   // Not where the kind itself is wrong.
   CHECK(message_of(replaced(vit, "vit\"\n", "vti\"\nheads = 4\n")) ==
-        "plan.toml:2:1: model.kind: expected \"mlp\" or \"vit\"; found \"vti\"; nearest legal: "
-        "model.kind = \"vit\"");
+        "plan.toml:2:1: model.kind: expected \"mlp\", \"vit\", \"text_encoder\" or \"gpt\"; found "
+        "\"vti\"; nearest legal: model.kind = \"vit\"");
   CHECK(message_of(vit, {"model.heads=6"}) ==
         "--set model.heads=6: numerics.shards: expected a divisor of model.heads 6, so 1, 2, 3 or "
         "6; found 4; nearest legal: numerics.shards = 3 or 6, or model.heads = 4 or 8");

@@ -1,0 +1,22 @@
+// Where a plan's table lies, and which rows of a set are which part of it: the same for training and
+// for `weft data check`.
+#pragma once
+
+#include <string>
+
+#include "io/split.hpp"
+#include "io/tables/bank.hpp"
+#include "io/text/ag_news.hpp"
+#include "parallel/plan/plan.hpp"
+
+namespace weft {
+
+// Which rows of a table, or of a set of texts (its own test rows behind the training rows), are
+// which part. Throws Error(usage) where there are too few.
+Split split_of(const TaskPlan& task, const Bank& bank);
+Split split_of(const TaskPlan& task, const AgNews& news);
+
+// The table that the plan names, in the folder or in its subfolder bank/; else Error(data).
+std::string bank_table_in(const std::string& folder, const std::string& table);
+
+}  // namespace weft
