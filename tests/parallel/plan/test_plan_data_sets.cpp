@@ -1,0 +1,48 @@
+// Plans of data sets other than images: what is legal, and what their samples are to a model.
+#include <catch2/catch.hpp>
+
+#include "tests/parallel/plan/sample_plan.hpp"
+
+using namespace weft;
+using weft::testing::sample_plan;
+using weft::testing::sample_vit;
+
+TEST_CASE("plans of tables and texts are legal, and their samples have the model's shape") {
+  Plan bank = sample_plan();
+  bank.task.dataset = "bank";
+  bank.task.train = 30000;
+  bank.task.test = 5000;
+  CHECK(validate(bank, std::nullopt).empty());
+  CHECK(bank.features_per_token() == 75);  // 8 numbers, 2 of pdays, 65 places of categories
+  bank.task.table = "bank-full";
+  bank.task.allow_leak = true;
+  CHECK(bank.features_per_token() == 61);
+  bank.task.accept = {.metric = "pr_auc", .split = "test", .at_least = 0.4, .at_most = {}};
+  CHECK(validate(bank, std::nullopt).empty());
+  bank.numerics.shards = 64;
+  bank.numerics.lanes = 4;
+  bank.model.hidden = 64;
+  REQUIRE(validate(bank, std::nullopt).size() == 1);
+  CHECK(validate(bank, std::nullopt)[0].message.find("at most one piece per input feature: 61") !=
+        std::string::npos);
+
+  Plan news = sample_vit();
+  news.task.dataset = "ag_news";
+  news.task.tokens = 40;
+  news.task.vocabulary = 1001;
+  news.model.kind = "text_encoder";
+  news.model.patch = 4;
+  CHECK(validate(news, std::nullopt).empty());
+  CHECK(news.tokens_per_sample() == 40);
+  CHECK(news.padded_vocabulary() == 1004);  // of 4 shards
+  CHECK(sample_shape(news.task).labels == 1);
+
+  Plan text = sample_vit();
+  text.task.dataset = "text";
+  text.task.tokens = 32;
+  text.task.test = 10;
+  text.model.kind = "gpt";
+  CHECK(validate(text, std::nullopt).empty());
+  CHECK(sample_shape(text.task).labels == 32);
+  CHECK(sample_shape(text.task).classes == 256);
+}
