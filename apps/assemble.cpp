@@ -58,28 +58,20 @@ VitSpec vit_of(const Plan& plan) {
           .padded_classes = plan.padded_classes()};
 }
 
-TextClassifierSpec text_classifier_of(const Plan& plan) {
+TextSpec text_of(const Plan& plan) {
   return {.vocabulary = sample_shape(plan.task).vocabulary,
           .padded_vocabulary = plan.padded_vocabulary(),
           .tokens = plan.tokens_per_sample(),
-          .layers = plan.model.layers,
-          .hidden = plan.model.hidden,
-          .heads = plan.model.heads,
-          .feed_forward = plan.feed_forward(),
-          .dropout = static_cast<float>(plan.model.dropout),
-          .num_classes = num_classes_of(plan),
-          .padded_classes = plan.padded_classes()};
-}
-
-GptSpec gpt_of(const Plan& plan) {
-  return {.vocabulary = sample_shape(plan.task).vocabulary,
-          .padded_vocabulary = plan.padded_vocabulary(),
-          .tokens = plan.tokens_per_sample(),
-          .layers = plan.model.layers,
           .hidden = plan.model.hidden,
           .heads = plan.model.heads,
           .feed_forward = plan.feed_forward(),
           .dropout = static_cast<float>(plan.model.dropout)};
+}
+
+TextClassifierSpec text_classifier_of(const Plan& plan) {
+  return {.text = text_of(plan),
+          .num_classes = num_classes_of(plan),
+          .padded_classes = plan.padded_classes()};
 }
 
 }  // namespace
@@ -93,7 +85,7 @@ StageModel make_model(const Plan& plan, index_t pp_rank, ParameterSet& parameter
   if (plan.is_text_encoder())
     return make_text_classifier(text_classifier_of(plan), part, parameters, tp);
   if (plan.is_gpt()) {
-    return make_gpt(gpt_of(plan), part, parameters, tp, plan.ties_embedding() ? &copies : nullptr);
+    return make_gpt(text_of(plan), part, parameters, tp, plan.ties_embedding() ? &copies : nullptr);
   }
   return make_mlp_classifier(mlp_of(plan), part, parameters, tp);
 }

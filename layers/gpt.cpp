@@ -4,15 +4,13 @@
 
 #include "layers/column_linear.hpp"
 #include "layers/layer_norm.hpp"
-#include "layers/token_embedding.hpp"
-#include "layers/transformer_block.hpp"
 #include "layers/vocab_embedding.hpp"
 
 namespace weft {
 
 namespace {
 
-std::unique_ptr<Layer> make_head(const GptSpec& spec, ParameterSet& parameters, TensorParallel& tp,
+std::unique_ptr<Layer> make_head(const TextSpec& spec, ParameterSet& parameters, TensorParallel& tp,
                                  ParameterSet* copies) {
   if (copies == nullptr) {
     return std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden, spec.vocabulary,
@@ -25,20 +23,9 @@ std::unique_ptr<Layer> make_head(const GptSpec& spec, ParameterSet& parameters, 
 
 }  // namespace
 
-StageModel make_gpt(const GptSpec& spec, const StagePart& part, ParameterSet& parameters,
+StageModel make_gpt(const TextSpec& spec, const StagePart& part, ParameterSet& parameters,
                     TensorParallel& tp, ParameterSet* copies) {
-  const TransformerSpec blocks{.tokens = spec.tokens,
-                               .hidden = spec.hidden,
-                               .heads = spec.heads,
-                               .feed_forward = spec.feed_forward,
-                               .dropout = spec.dropout,
-                               .sees = Sees::earlier};
-  std::vector<NamedLayer> layers;
-  if (part.is_first) {
-    add_token_embedding({spec.vocabulary, spec.padded_vocabulary}, blocks, parameters, tp, layers);
-  }
-  for (index_t i = part.blocks.begin; i < part.blocks.end; ++i)
-    add_transformer_block(blocks, i, parameters, tp, layers);
+  std::vector<NamedLayer> layers = make_text_layers(spec, Sees::earlier, part, parameters, tp);
   std::optional<CrossEntropy> loss;
   if (part.is_last) {
     layers.push_back(

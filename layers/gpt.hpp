@@ -8,23 +8,12 @@
 //   final_norm -> head (vocab-parallel, no bias)          -> cross entropy of all t rows
 #pragma once
 
-#include "layers/stage_model.hpp"
+#include "layers/text_stage.hpp"
 
 namespace weft {
 
 // What embedding and head share where they are tied.
 inline constexpr const char* tied_table = "embedding.weight";
-
-struct GptSpec {
-  index_t vocabulary = 256;
-  index_t padded_vocabulary = 264;  // a multiple of the plan's shards
-  index_t tokens = 256;             // of a sample
-  index_t layers = 6;
-  index_t hidden = 192;
-  index_t heads = 8;  // divide hidden; a multiple of the plan's shards
-  index_t feed_forward = 768;
-  float dropout = 0.0f;
-};
 
 // The stage `part` of it: the first begins with embedding and positions, the last ends with
 // final_norm, head and loss, whose label rows are tokens. Adds its parameters to `parameters`,
@@ -34,7 +23,7 @@ struct GptSpec {
 // copy of the embedding's, with its name, which goes to `copies` (also of the stage that is first,
 // too). It begins with equal values; to keep them so, and to add the gradients of both uses, is
 // parallel/data/tied_parameter's.
-StageModel make_gpt(const GptSpec& spec, const StagePart& part, ParameterSet& parameters,
+StageModel make_gpt(const TextSpec& spec, const StagePart& part, ParameterSet& parameters,
                     TensorParallel& tp, ParameterSet* copies = nullptr);
 
 }  // namespace weft

@@ -5,37 +5,25 @@
 #include "layers/column_linear.hpp"
 #include "layers/layer_norm.hpp"
 #include "layers/mean_pool.hpp"
-#include "layers/token_embedding.hpp"
-#include "layers/transformer_block.hpp"
 
 namespace weft {
 
 StageModel make_text_classifier(const TextClassifierSpec& spec, const StagePart& part,
                                 ParameterSet& parameters, TensorParallel& tp) {
-  const TransformerSpec blocks{.tokens = spec.tokens,
-                               .hidden = spec.hidden,
-                               .heads = spec.heads,
-                               .feed_forward = spec.feed_forward,
-                               .dropout = spec.dropout,
-                               .sees = Sees::real};
-  std::vector<NamedLayer> layers;
-  if (part.is_first) {
-    add_token_embedding({spec.vocabulary, spec.padded_vocabulary}, blocks, parameters, tp, layers);
-  }
-  for (index_t i = part.blocks.begin; i < part.blocks.end; ++i)
-    add_transformer_block(blocks, i, parameters, tp, layers);
+  const TextSpec& text = spec.text;
+  std::vector<NamedLayer> layers = make_text_layers(text, Sees::real, part, parameters, tp);
   std::optional<CrossEntropy> loss;
   if (part.is_last) {
     layers.push_back(
-        {"final_norm", std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden)});
+        {"final_norm", std::make_unique<LayerNorm>("final_norm", parameters, text.hidden)});
     layers.push_back(
-        {"mean_pool", std::make_unique<MeanPool>("mean_pool", tp, spec.tokens, spec.hidden, true)});
+        {"mean_pool", std::make_unique<MeanPool>("mean_pool", tp, text.tokens, text.hidden, true)});
     layers.push_back(
-        {"head", std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden,
+        {"head", std::make_unique<ColumnLinear>("head", parameters, tp, text.hidden,
                                                 spec.num_classes, spec.padded_classes)});
     loss.emplace("loss", tp, spec.num_classes);
   }
-  return StageModel(tp, part.is_first, {.tokens_per_sample = spec.tokens, .hidden = spec.hidden},
+  return StageModel(tp, part.is_first, {.tokens_per_sample = text.tokens, .hidden = text.hidden},
                     std::move(layers), std::move(loss));
 }
 

@@ -8,19 +8,12 @@
 //   head (column-parallel, classes padded)                -> cross entropy
 #pragma once
 
-#include "layers/stage_model.hpp"
+#include "layers/text_stage.hpp"
 
 namespace weft {
 
 struct TextClassifierSpec {
-  index_t vocabulary = 0;         // ids are below it, those of padding too
-  index_t padded_vocabulary = 0;  // a multiple of the plan's shards
-  index_t tokens = 0;             // of a text, padding included
-  index_t layers = 4;
-  index_t hidden = 192;
-  index_t heads = 8;  // divide hidden; a multiple of the plan's shards
-  index_t feed_forward = 768;
-  float dropout = 0.0f;
+  TextSpec text;
   index_t num_classes = 4;
   index_t padded_classes = 4;  // a multiple of the plan's shards
 };

@@ -117,28 +117,21 @@ List listed_of_text(bool generates) {
   return list;
 }
 
+constexpr TextSpec text_spec{.vocabulary = words,
+                             .padded_vocabulary = padded_words,
+                             .tokens = tokens,
+                             .hidden = h,
+                             .heads = heads,
+                             .feed_forward = ratio * h};
+
 void make_text(ParameterSet& parameters, TensorParallel& tp) {
-  make_text_classifier({.vocabulary = words,
-                        .padded_vocabulary = padded_words,
-                        .tokens = tokens,
-                        .layers = blocks,
-                        .hidden = h,
-                        .heads = heads,
-                        .feed_forward = ratio * h,
-                        .num_classes = classes,
-                        .padded_classes = padded_classes},
-                       {.blocks = {0, blocks}}, parameters, tp);
+  make_text_classifier(
+      {.text = text_spec, .num_classes = classes, .padded_classes = padded_classes},
+      {.blocks = {0, blocks}}, parameters, tp);
 }
 
 void make_generator(ParameterSet& parameters, TensorParallel& tp) {
-  make_gpt({.vocabulary = words,
-            .padded_vocabulary = padded_words,
-            .tokens = tokens,
-            .layers = blocks,
-            .hidden = h,
-            .heads = heads,
-            .feed_forward = ratio * h},
-           {.blocks = {0, blocks}}, parameters, tp);
+  make_gpt(text_spec, {.blocks = {0, blocks}}, parameters, tp);
 }
 
 using Make = void (*)(ParameterSet&, TensorParallel&);

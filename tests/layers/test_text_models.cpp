@@ -28,27 +28,16 @@ struct Text {
 
 StageModel make_model(const Text& text, const StagePart& part, ParameterSet& parameters,
                       TensorParallel& tp) {
-  const index_t padded_vocabulary = round_up(text.vocabulary, tp.num_pieces());
-  if (text.generates) {
-    return make_gpt({.vocabulary = text.vocabulary,
-                     .padded_vocabulary = padded_vocabulary,
-                     .tokens = text.tokens,
-                     .layers = blocks,
-                     .hidden = hidden,
-                     .heads = text.heads,
-                     .feed_forward = ratio * hidden,
-                     .dropout = text.dropout},
-                    part, parameters, tp);
-  }
+  const TextSpec spec{.vocabulary = text.vocabulary,
+                      .padded_vocabulary = round_up(text.vocabulary, tp.num_pieces()),
+                      .tokens = text.tokens,
+                      .hidden = hidden,
+                      .heads = text.heads,
+                      .feed_forward = ratio * hidden,
+                      .dropout = text.dropout};
+  if (text.generates) return make_gpt(spec, part, parameters, tp);
   return make_text_classifier(
-      {.vocabulary = text.vocabulary,
-       .padded_vocabulary = padded_vocabulary,
-       .tokens = text.tokens,
-       .layers = blocks,
-       .hidden = hidden,
-       .heads = text.heads,
-       .feed_forward = ratio * hidden,
-       .dropout = text.dropout,
+      {.text = spec,
        .num_classes = ClassifierCase::classes,
        .padded_classes = round_up(ClassifierCase::classes, tp.num_pieces())},
       part, parameters, tp);
