@@ -13,7 +13,7 @@
 #include "core/fingerprint.hpp"
 #include "core/logical_tensor.hpp"
 #include "io/checkpoint/box_reader.hpp"
-#include "io/checkpoint/checkpoint_folder.hpp"
+#include "io/checkpoint/partial_file.hpp"
 #include "io/extent_reader.hpp"
 #include "io/file.hpp"
 #include "io/stream_writer.hpp"
@@ -47,33 +47,14 @@ std::vector<std::uint64_t> extents_of(const Shape& global) {
   return extents;
 }
 
-// Removed unless it has taken its name.
-class PartialFile {
- public:
-  explicit PartialFile(std::string path)
-      : path_(std::move(path)), partial_(path_ + ".partial-" + new_checkpoint_id()) {
-    std::error_code error;
-    require(
-        fs::symlink_status(path_, error).type() == fs::file_type::not_found, ExitCode::usage,
-        fmt::format("--to {}: expected a file that does not exist yet; it was not touched", path_));
-  }
-  ~PartialFile() {
-    std::error_code ignored;
-    fs::remove(partial_, ignored);
-  }
-  PartialFile(const PartialFile&) = delete;
-  PartialFile& operator=(const PartialFile&) = delete;
+// The name that messages have for `path`.
+std::string name_of_target(const std::string& path) { return "--to " + path; }
 
-  const std::string& partial() const { return partial_; }
-  void commit() {
-    require(rename_to_new(partial_, path_), ExitCode::usage,
-            fmt::format("--to {}: something was made there meanwhile; it was not touched", path_));
-    confirm_name(path_);
-  }
-
- private:
-  std::string path_, partial_;
-};
+void require_new(const std::string& path) {
+  std::error_code error;
+  require(fs::symlink_status(path, error).type() == fs::file_type::not_found, ExitCode::usage,
+          name_of_target(path) + ": expected a file that does not exist yet; it was not touched");
+}
 
 class Export {
  public:
@@ -171,7 +152,8 @@ class Export {
 ExportReport export_safetensors(const Checkpoint& checkpoint, const std::string& path,
                                 const NameTable& names, bool with_optimizer,
                                 const ByteProgress& progress) {
-  PartialFile file(path);
+  require_new(path);
+  PartialFile file(path, name_of_target(path));
   const Export to_write(checkpoint, names, with_optimizer);
   const std::uint64_t num_bytes = to_write.write(file.partial(), progress);
   to_write.compare(file.partial());

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_folder.hpp"
 #include "io/checkpoint/hdf5_file.hpp"
+#include "io/checkpoint/partial_file.hpp"
 #include "io/file.hpp"
 
 namespace weft {
@@ -53,22 +54,13 @@ bool is_within(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// Bytes under another name until they are on the disk.
 void write_new_file(const std::string& path, const std::string& bytes) {
-  const std::string partial = path + ".partial-" + new_checkpoint_id();
-  try {
-    OutputFile file(partial, OutputFile::Mode::create);
-    file.write(bytes);
-    file.sync();
-    file.close();
-    require(rename_to_new(partial, path), ExitCode::usage,
-            fmt::format("{}: something was made there meanwhile; it was not touched", path));
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove(partial, ignored);
-    throw;
-  }
-  confirm_name(path);
+  PartialFile file(path, path);
+  OutputFile output(file.partial(), OutputFile::Mode::create);
+  output.write(bytes);
+  output.sync();
+  output.close();
+  file.commit();
 }
 
 }  // namespace

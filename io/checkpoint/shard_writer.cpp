@@ -31,8 +31,9 @@ FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_si
 
 FlatRanges share_to_write(const ParameterSet& parameters, int tp_rank, int tp_size, int dp_rank,
                           int dp_size) {
-  const auto buckets = write_buckets(flat_layout(parameters), false, 0, dp_size);
-  return share_to_write(parameters, tp_rank, tp_size, slices_of(buckets, dp_rank));
+  const FlatLayout layout = flat_layout(parameters);
+  const auto buckets = write_buckets(layout, false, 0, dp_size);
+  return write_share(layout, entries_of(parameters), tp_rank, tp_size, slices_of(buckets, dp_rank));
 }
 
 void ShardWriter::plan(const LocalState& state, const FlatRanges& share,
