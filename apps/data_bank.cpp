@@ -8,8 +8,8 @@
 #include <ostream>
 
 #include "apps/data_set_commands.hpp"
-#include "apps/row_check_output.hpp"
 #include "apps/dataset_split.hpp"
+#include "apps/row_check_output.hpp"
 #include "core/error.hpp"
 #include "io/tables/bank_check.hpp"
 #include "io/tables/row_split.hpp"

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "apps/data_set_commands.hpp"
+#include "apps/dataset_split.hpp"
 #include "apps/progress_line.hpp"
 #include "core/error.hpp"
 #include "io/cifar10_check.hpp"
@@ -76,14 +77,14 @@ void print(const Cifar10& data, const Cifar10Summary& summary, std::ostream& tex
 
 constexpr std::size_t most_shown = 20;  // of a kind, to people; JSON has all
 
-Split split_of(const Cifar10& data, const std::optional<TaskPlan>& given) {
+Split split_by(const std::optional<TaskPlan>& given, const Cifar10& data) {
   TaskPlan task = given.value_or(TaskPlan{});
   const index_t num_training = data.num_samples(Cifar10::Part::training);
   if (!given && task.train + task.validation > num_training) {
     task.validation = num_training / 10;
     task.train = num_training - task.validation;
   }
-  return make_split(num_training, task.train, task.validation, task.split_seed);
+  return split_of(task, data);
 }
 
 Json json_of(const ImagePlace& place) {
@@ -215,7 +216,7 @@ int info(const std::string& path, bool json, std::ostream& text, std::ostream& o
 int check_images(const std::string& path, const std::optional<TaskPlan>& task, bool json,
                  std::ostream& text, std::ostream& out) {
   const Cifar10 data(path);
-  const Split split = split_of(data, task);
+  const Split split = split_by(task, data);
   const Cifar10Check found = check(data, split);
   if (json)
     out << json_of(data, split, found).dump() << '\n';

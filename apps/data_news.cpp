@@ -7,8 +7,8 @@
 #include <ostream>
 
 #include "apps/data_set_commands.hpp"
-#include "apps/row_check_output.hpp"
 #include "apps/dataset_split.hpp"
+#include "apps/row_check_output.hpp"
 #include "core/error.hpp"
 #include "io/text/news_check.hpp"
 #include "io/text/synthetic_news.hpp"

@@ -1,9 +1,10 @@
-// Where a plan's table lies, and which rows of a set are which part of it: the same for training and
-// for `weft data check`.
+// Where a plan's table lies, and which rows of a set are which part of it: the same for training
+// and for `weft data check`.
 #pragma once
 
 #include <string>
 
+#include "io/cifar10.hpp"
 #include "io/split.hpp"
 #include "io/tables/bank.hpp"
 #include "io/text/ag_news.hpp"
@@ -11,8 +12,9 @@
 
 namespace weft {
 
-// Which rows of a table, or of a set of texts (its own test rows behind the training rows), are
+// Which rows of a table, or of a set with a test part of its own (behind its training part), are
 // which part. Throws Error(usage) where there are too few.
+Split split_of(const TaskPlan& task, const Cifar10& images);
 Split split_of(const TaskPlan& task, const Bank& bank);
 Split split_of(const TaskPlan& task, const AgNews& news);
 

@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "apps/dataset_split.hpp"
 #include "core/error.hpp"
 #include "io/cifar10_samples.hpp"
 #include "io/tables/bank_samples.hpp"
-#include "io/tables/row_split.hpp"
 #include "io/text/byte_samples.hpp"
 #include "io/text/news_samples.hpp"
 
@@ -18,25 +15,9 @@ namespace weft {
 
 namespace {
 
-// Training samples 0 .. num_training - 1 are divided, behind them is the set's own test part.
-Split split_with_own_test(const TaskPlan& task, index_t num_training, index_t num_samples) {
-  Split split = make_split(num_training, task.train, task.validation, task.split_seed);
-  split.test = all_of({num_training, num_samples});
-  return split;
-}
-
 TrainingData open_cifar10(const TaskPlan& task, const std::string& folder) {
   auto samples = std::make_shared<Cifar10Samples>(folder);
-  const index_t num_training = samples->images().num_samples(Cifar10::Part::training);
-  return {samples, split_with_own_test(task, num_training, samples->num_samples())};
-}
-
-Split rows_of(const TaskPlan& task, const Bank& bank) {
-  const RowCounts counts{task.train, task.validation, task.test};
-  if (task.split_kind == "time") return split_by_time(bank.num_rows(), counts);
-  if (task.split_kind == "group")
-    return split_by_group(bank.groups(task.split_by), counts, task.split_seed);
-  return split_at_random(bank.num_rows(), counts, task.split_seed);
+  return {samples, split_of(task, samples->images())};
 }
 
 TrainingData open_bank(const TaskPlan& task, const std::string& folder) {
@@ -91,36 +72,6 @@ TrainingData open_set(const TaskPlan& task, const std::string& folder) {
 }
 
 }  // namespace
-
-std::string bank_table_in(const std::string& folder, const std::string& table) {
-  namespace fs = std::filesystem;
-  const std::string file = table + ".csv";
-  for (const fs::path& place : {fs::path(folder) / file, fs::path(folder) / "bank" / file}) {
-    if (fs::exists(place)) return place.string();
-  }
-  throw Error(
-      ExitCode::data,
-      fmt::format("{}: expected {} in it or in its subfolder bank (task.table)", folder, file));
-}
-
-// Groups are taken whole, so a part may have some rows more than the plan says; the last ones are
-// left out.
-Split split_of(const TaskPlan& task, const Bank& bank) {
-  Split split = rows_of(task, bank);
-  const auto shorten = [](std::vector<index_t>& list, index_t count) {
-    list.resize(std::min(list.size(), static_cast<std::size_t>(count)));
-  };
-  shorten(split.train, task.train);
-  shorten(split.validation, task.validation);
-  shorten(split.test, task.test);
-  return split;
-}
-
-Split split_of(const TaskPlan& task, const AgNews& news) {
-  const index_t num_training = news.num_samples(AgNews::Part::training);
-  return split_with_own_test(task, num_training,
-                             num_training + news.num_samples(AgNews::Part::test));
-}
 
 TrainingData open_training_data(const TaskPlan& task, const std::string& folder) {
   TrainingData data = open_set(task, folder);

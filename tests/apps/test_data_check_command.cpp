@@ -52,6 +52,7 @@ TEST_CASE("data check finds nothing in a sound set", "[data_check]") {
   CHECK(found["equal_images"].empty());
   CHECK(found["split"]["train"] == 90);
   CHECK(found["split"]["validation"] == 10);
+  CHECK(found["split"]["test"] == 20);  // the set's own, as in a run's record
   int train = 0, validation = 0, test = 0, unused = 0;
   for (int c = 0; c < 10; ++c) {
     train += found["class_counts"]["train"][c].get<int>();

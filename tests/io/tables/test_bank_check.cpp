@@ -2,25 +2,11 @@
 #include <catch2/catch.hpp>
 
 #include "io/tables/bank_check.hpp"
+#include "tests/io/equal_rows.hpp"
 #include "tests/io/tables/small_bank.hpp"
 
 using namespace weft;
 using namespace weft::test;
-
-namespace {
-
-using Rows = std::vector<index_t>;
-
-std::vector<Rows> rows_of(const EqualRowGroups& found) {
-  std::vector<Rows> groups;
-  for (const EqualRows& group : found.groups) {
-    Rows& rows = groups.emplace_back();
-    for (const RowPlace& place : group.places) rows.push_back(place.index);
-  }
-  return groups;
-}
-
-}  // namespace
 
 TEST_CASE("rows of a table are equal in all but y, up to white space, or but for duration",
           "[bank_check]") {

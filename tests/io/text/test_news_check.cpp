@@ -2,25 +2,11 @@
 #include <catch2/catch.hpp>
 
 #include "io/text/news_check.hpp"
+#include "tests/io/equal_rows.hpp"
 #include "tests/io/temporary_folder.hpp"
 
 using namespace weft;
 using namespace weft::test;
-
-namespace {
-
-using Rows = std::vector<index_t>;
-
-std::vector<Rows> rows_of(const EqualRowGroups& found) {
-  std::vector<Rows> groups;
-  for (const EqualRows& group : found.groups) {
-    Rows& rows = groups.emplace_back();
-    for (const RowPlace& place : group.places) rows.push_back(place.index);
-  }
-  return groups;
-}
-
-}  // namespace
 
 TEST_CASE("texts are equal in all bytes, up to white space, or in their description",
           "[news_check]") {
