@@ -40,11 +40,18 @@ std::vector<Product> products_of(const Plan& plan) {
   using enum Product::Kind;
   const index_t t = plan.rows_per_microbatch(), h = plan.model.hidden, f = plan.feed_forward();
   const index_t inputs = plan.features_per_token();
-  return {
-      {"stem forward", forward, t, h, inputs, false}, {"stem weight", weight, t, h, inputs, false},
-      {"up forward", forward, t, f, h, true},         {"up input", input, t, f, h, true},
-      {"up weight", weight, t, f, h, true},           {"down forward", forward, t, h, f, false},
-      {"down input", input, t, h, f, false},          {"down weight", weight, t, h, f, false}};
+  std::vector<Product> products;
+  // Tokens of a text have no features: an embedding is no product.
+  if (inputs > 0) {
+    products = {{"stem forward", forward, t, h, inputs, false},
+                {"stem weight", weight, t, h, inputs, false}};
+  }
+  const std::vector<Product> of_blocks = {
+      {"up forward", forward, t, f, h, true}, {"up input", input, t, f, h, true},
+      {"up weight", weight, t, f, h, true},   {"down forward", forward, t, h, f, false},
+      {"down input", input, t, h, f, false},  {"down weight", weight, t, h, f, false}};
+  products.insert(products.end(), of_blocks.begin(), of_blocks.end());
+  return products;
 }
 
 double median(std::vector<double> values) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/fault/checkpoint_run.hpp"
@@ -220,4 +221,18 @@ TEST_CASE("replicas record their samples, and check --run compares them with the
   const ProcessResult swapped = check("");
   CHECK(swapped.exit_code == 1);
   CHECK(swapped.text.find("replica 1: samples of steps 1 to 25") != std::string::npos);
+}
+
+TEST_CASE("a plan's products by themselves: those of a text begin with its blocks") {
+  for (const auto& [plan, first, number] :
+       {std::tuple{"text-gpt", "up forward", 6}, {"bank-mlp", "stem forward", 8}}) {
+    const ProcessResult result =
+        run_weft("bench gemm " + std::string(WEFT_PLANS) + "/" + plan + ".toml --json");
+    INFO(result.text);
+    REQUIRE(result.exit_code == 0);
+    const Json products = result.json().at("products");
+    CHECK(products.size() == static_cast<std::size_t>(number));
+    CHECK(products.at(0).at("product") == first);
+    for (const Json& product : products) CHECK(product.at("whole_gflops") > 0.0);
+  }
 }
