@@ -57,10 +57,6 @@ void finish(const CkptOptions& options, const Json& json, std::ostream& text, st
   finish_ckpt(options.json, json, text, out);
 }
 
-}  // namespace
-
-namespace {
-
 // What is special about checkpoints of a folder: for a look, where nothing is a fault that stops.
 struct Marks {
   std::set<index_t> pinned, best;

@@ -293,8 +293,10 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
     const Plan plan = load_plan(line.inputs.plan_path, line.inputs.overrides, line.num_ranks);
     if (!line.check_run.empty())
       return check_run(line.inputs, plan, line.check_run, line.json, std::cerr, std::cout);
-    if (line.prose) std::cout << plan_prose(plan);
-    if (line.prose) return static_cast<int>(ExitCode::done);
+    if (line.prose) {
+      std::cout << plan_prose(plan);
+      return static_cast<int>(ExitCode::done);
+    }
     return check_plan(plan, line.num_ranks, line.json, std::cerr, std::cout);
   }
   if (app.got_subcommand("drill")) {
