@@ -157,7 +157,7 @@ PlanFault unused_fault(const PlanKey& key, const Plan& plan) {
   // Kinds of models that the data set is not for are no advice.
   std::vector<std::string> values = key.user_values;
   if (key.user_key == "model.kind") {
-    const std::vector<std::string> fitting = models_for(plan.task);
+    const std::vector<std::string>& fitting = models_for(plan.task);
     std::erase_if(values, [&](const std::string& value) {
       return std::find(fitting.begin(), fitting.end(), value) == fitting.end();
     });

@@ -100,7 +100,7 @@ namespace {
 
 // A number for each numeric column and for whether there was a contact before, one for each
 // category that the data set's description names, and one for others, of each categorical column.
-index_t bank_columns(const std::string& table, bool allow_leak) {
+index_t bank_columns(std::string_view table, bool allow_leak) {
   return (table == "bank-full" ? 60 : 75) + (allow_leak ? 1 : 0);
 }
 
@@ -117,12 +117,14 @@ SampleShape sample_shape(const TaskPlan& task) {
   return {};
 }
 
-std::vector<std::string> models_for(const TaskPlan& task) {
+const std::vector<std::string>& models_for(const TaskPlan& task) {
+  // Made once: the searches for advice ask again for each value that they try.
+  static const std::vector<std::string> tokens = {"gpt"}, text = {"text_encoder"}, table = {"mlp"},
+                                        image = {"mlp", "vit"};
   const SampleShape shape = sample_shape(task);
-  if (shape.labels > 1) return {"gpt"};
-  if (shape.tokens > 0) return {"text_encoder"};
-  if (shape.columns > 0) return {"mlp"};
-  return {"mlp", "vit"};
+  if (shape.labels > 1) return tokens;
+  if (shape.tokens > 0) return text;
+  return shape.columns > 0 ? table : image;
 }
 
 std::vector<PlanFault> validate(const Plan& plan, std::optional<index_t> num_ranks) {

@@ -276,7 +276,7 @@ struct SampleShape {
 };
 SampleShape sample_shape(const TaskPlan& task);
 // Kinds of models that take such samples.
-std::vector<std::string> models_for(const TaskPlan& task);
+const std::vector<std::string>& models_for(const TaskPlan& task);
 
 // A change that would make a plan legal. `value` is TOML, so "KEY=VALUE" is an argument of --set.
 struct PlanChange {

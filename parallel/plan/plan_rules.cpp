@@ -20,7 +20,7 @@ bool divides(index_t part, index_t whole) {
 }  // namespace
 
 bool model_fits(const Plan& plan) {
-  const std::vector<std::string> models = models_for(plan.task);
+  const std::vector<std::string>& models = models_for(plan.task);
   return std::find(models.begin(), models.end(), plan.model.kind) != models.end();
 }
 
