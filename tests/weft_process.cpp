@@ -1,5 +1,6 @@
 #include "tests/weft_process.hpp"
 
+#include <errno.h>
 #include <sys/wait.h>
 
 #include <chrono>
@@ -33,8 +34,14 @@ nlohmann::json ProcessResult::json() const {
   return nlohmann::json::parse(last);
 }
 
+std::string test_folder() {
+  const std::string folder = WEFT_TEST_FOLDER "/" + std::string(program_invocation_short_name);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
 std::string fresh_folder(const std::string& name) {
-  const std::filesystem::path folder = std::filesystem::path(WEFT_TEST_FOLDER) / name;
+  const std::filesystem::path folder = std::filesystem::path(test_folder()) / name;
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder.string();

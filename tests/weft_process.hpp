@@ -27,7 +27,10 @@ ProcessResult run_weft(const std::string& arguments);
 // weft with `arguments` on `num_ranks` ranks of the launcher.
 ProcessResult run_weft_ranks(int num_ranks, const std::string& arguments);
 
-// A folder below the build, emptied first.
+// Where the files of this test program go, below the build: two programs may run at once.
+std::string test_folder();
+
+// A folder in it, emptied first.
 std::string fresh_folder(const std::string& name);
 
 }  // namespace weft::test

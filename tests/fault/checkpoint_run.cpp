@@ -16,7 +16,7 @@ namespace {
 
 // 320 images to train on, 80 to validate with: an epoch has 20 steps.
 std::string data() {
-  const std::string folder = WEFT_TEST_FOLDER "/tiny-cifar10";
+  const std::string folder = test_folder() + "/tiny-cifar10";
   if (!fs::exists(folder + "/test_batch.bin")) {
     REQUIRE(run_weft("data make cifar10 " + folder + " --rows 80").exit_code == 0);
   }
@@ -47,7 +47,7 @@ every_epochs = 0
 }  // namespace
 
 std::string write_plan(const SmallPlan& plan, const std::string& name) {
-  const fs::path folder = fs::path(WEFT_TEST_FOLDER) / "checkpoint-plans";
+  const fs::path folder = fs::path(test_folder()) / "checkpoint-plans";
   fs::create_directories(folder);
   const std::string path = (folder / (name + ".toml")).string();
   std::ofstream file(path);

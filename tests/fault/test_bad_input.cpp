@@ -20,7 +20,7 @@ using weft::test::ProcessResult;
 const std::string plan = WEFT_PLANS "/cifar10-mlp.toml";
 
 std::string data() {
-  const std::string folder = WEFT_TEST_FOLDER "/small-cifar10";
+  const std::string folder = weft::test::test_folder() + "/small-cifar10";
   if (!fs::exists(folder + "/test_batch.bin")) {
     REQUIRE(weft::test::run_weft("data make cifar10 " + folder + " --rows 200").exit_code == 0);
   }
@@ -248,7 +248,7 @@ TEST_CASE("a run folder that holds a run is left as it is") {
 
 TEST_CASE("a slip in how to resume is told before anything is touched") {
   const std::string arguments = plan + four_ranks + " --data " + data() + small_run();
-  const std::string run = WEFT_TEST_FOLDER "/run/it";
+  const std::string run = weft::test::test_folder() + "/run/it";
   require_message(arguments + "--resume soon", 2, {"--resume", "auto", "soon"});
   require_message(arguments + "--resume -3", 2, {"--resume", "auto", "-3"});
   require_message(arguments + "--strict", 2, {"--strict", "--resume auto"});
@@ -259,7 +259,7 @@ TEST_CASE("a slip in how to resume is told before anything is touched") {
 }
 
 TEST_CASE("a folder of checkpoints that another run holds is left alone") {
-  const std::string checkpoints = WEFT_TEST_FOLDER "/run/it/checkpoints";
+  const std::string checkpoints = weft::test::test_folder() + "/run/it/checkpoints";
   const std::string arguments = plan + four_ranks + " --data " + data() + small_run();
   fs::create_directories(checkpoints);
   const int lease = open((checkpoints + "/.lease").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);

@@ -20,7 +20,7 @@ using weft::test::Job;
 using Clock = Job::Clock;
 
 std::string data() {
-  const std::string folder = WEFT_TEST_FOLDER "/small-cifar10";
+  const std::string folder = weft::test::test_folder() + "/small-cifar10";
   if (!fs::exists(folder + "/test_batch.bin")) {
     REQUIRE(weft::test::run_weft("data make cifar10 " + folder + " --rows 200").exit_code == 0);
   }

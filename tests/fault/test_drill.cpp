@@ -200,7 +200,7 @@ TEST_CASE("a drill that cannot be: exit code 2, and what to change") {
       {"--kills 5 --points stop@step", "expected points of kills"},
       {"--kills 5 --points kill@step:3", "without a step"},
       {"--kills 5 --points load,save.commit", "add step"},
-      {"--keep " WEFT_TEST_FOLDER, "expected a new or an empty folder"},
+      {"--keep " + test_folder(), "expected a new or an empty folder"},
   };
   for (const auto& one : wrong) {
     const ProcessResult result = run_weft("drill " + plan() + " " + one.arguments);

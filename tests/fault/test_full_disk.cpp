@@ -162,7 +162,7 @@ TEST_CASE("a file system with room for two checkpoints and not for a third") {
     return;
   }
   const Reference reference = record(layouts()[0]);
-  const std::string old = fs::canonical(WEFT_TEST_FOLDER "/full-disk-reference/run").string();
+  const std::string old = fs::canonical(test_folder() + "/full-disk-reference/run").string();
   std::uintmax_t bytes = 0;
   for (const auto& file : fs::directory_iterator(step_folder(old, 6))) {
     bytes += (fs::file_size(file) + 4095) / 4096 * 4096;

@@ -17,7 +17,7 @@ using weft::test::ProcessResult;
 // 30 samples to validate with and 80 to test with, in microbatches of 4: eight, of which twelve
 // replicas have none or one, and twenty.
 std::string plan() {
-  const std::string folder = WEFT_TEST_FOLDER "/eval-cifar10";
+  const std::string folder = weft::test::test_folder() + "/eval-cifar10";
   if (!std::filesystem::exists(folder + "/test_batch.bin")) {
     const ProcessResult made = weft::test::run_weft("data make cifar10 " + folder + " --rows 80");
     REQUIRE(made.exit_code == 0);

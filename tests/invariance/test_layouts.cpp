@@ -82,7 +82,7 @@ constexpr std::size_t num_transports = 1;
 
 // A synthetic set of 10,000 training images, made once.
 std::string synthetic_data() {
-  const std::string folder = WEFT_TEST_FOLDER "/synthetic-cifar10";
+  const std::string folder = weft::test::test_folder() + "/synthetic-cifar10";
   if (!std::filesystem::exists(folder + "/test_batch.bin")) {
     const ProcessResult made = weft::test::run_weft("data make cifar10 " + folder + " --rows 2000");
     INFO(made.text);
