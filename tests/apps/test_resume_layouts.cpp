@@ -15,7 +15,7 @@ using namespace weft::testing;
 namespace {
 
 constexpr std::uint64_t first_seed = 5200;
-#ifdef __SANITIZE_THREAD__
+#ifdef WEFT_SANITIZED
 constexpr std::uint64_t num_chains = 1;
 #else
 constexpr std::uint64_t num_chains = 8;

@@ -17,8 +17,8 @@ namespace {
 constexpr index_t kib = 1024;
 constexpr index_t odd = 5003;  // bytes: 1250 elements, a norm block and no more
 constexpr bool on = true;
-// Under tsan a run takes many times as long: the last layout of each list alone.
-#ifdef __SANITIZE_THREAD__
+// Under a sanitizer a run takes many times as long: the last layout of each list alone.
+#ifdef WEFT_SANITIZED
 constexpr bool last_alone = true;
 #else
 constexpr bool last_alone = false;

@@ -267,7 +267,7 @@ std::string difference(const ClassifierOutcome& got, const ClassifierOutcome& ex
 }
 
 void check_all_layouts(const ClassifierCase& what) {
-  for (const index_t shards : {1, 2, 3, 4, 6, 12}) {
+  for (const index_t shards : tested_shards()) {
     const ClassifierOutcome base = run_classifier(what, {.shards = shards});
     for (int tp = 1; tp <= static_cast<int>(shards); ++tp) {
       for (const bool sequence_parallel : {false, true}) {

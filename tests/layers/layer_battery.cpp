@@ -7,8 +7,6 @@ namespace weft::testing {
 
 namespace {
 
-constexpr index_t all_shards[] = {1, 2, 3, 4, 6, 12};
-
 // f32 against f64: sums of up to 100 terms of both signs, each rounded once (2^-24 = 6e-8), and
 // polynomials within 2e-7; relative to the largest element of the tensor. Measured: below 5e-7.
 constexpr double bound = 2e-6;
@@ -42,7 +40,7 @@ void check_layouts(const LayerCase& what, index_t shards, const LayerOutcome& ba
 void check_layer(const std::function<LayerCase(index_t shards)>& case_of,
                  const std::function<Oracle(const LayerCase&)>& oracle_of,
                  const std::vector<index_t>& sample_counts) {
-  for (const index_t shards : all_shards) {
+  for (const index_t shards : tested_shards()) {
     for (const index_t num_samples : sample_counts) {
       for (const bool hostile : {false, true}) {
         LayerCase what = case_of(shards);

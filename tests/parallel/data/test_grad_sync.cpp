@@ -19,8 +19,8 @@ using namespace weft::testing;
 namespace {
 
 constexpr index_t all_bytes [[maybe_unused]] = index_t{1} << 40;
-#ifdef __SANITIZE_THREAD__
-// The whole matrix takes minutes there, and shows no other races.
+#ifdef WEFT_SANITIZED
+// The whole matrix takes minutes there, and shows no other faults of memory and no other races.
 constexpr index_t counts[] = {1, 2, 3, 5, 8};
 constexpr index_t bucket_sizes[] = {5000};
 #else
