@@ -4,6 +4,8 @@
 #
 #   tests/run.sh -L unit        only the unit tests of the release build
 #   WEFT_SANITIZERS=0           leave out the asan and tsan builds
+#   WEFT_MINUTES=85             leave out those of the two that would not end in time, judged by how long the
+#                               release build took; says so, here and at the end
 #   WEFT_MUTATIONS=1            afterwards the mutation leg, too (tests/mutation/run.sh)
 #   WEFT_WERROR=1               warnings are errors
 #   WEFT_SLURM=1                installs Slurm (Debian, root) for the test of the job scripts on it, else skipped
@@ -30,18 +32,39 @@ build() {
   cmake --build --preset "$preset" --target "$target" -j "$jobs"
 }
 
+# fits NAME COST: whether there is time for it, and for the release tests afterwards; in percent of the time of
+# a release build from nothing.
+release_s=0
+release_tests=110
+left_out=
+fits() {
+  local name=$1 cost=$2
+  [ -n "${WEFT_MINUTES:-}" ] || return 0
+  [ $((SECONDS + (cost + release_tests) * release_s / 100)) -le $((WEFT_MINUTES * 60)) ] && return 0
+  left_out="$left_out $name"
+  say "LEFT OUT: $name does not fit in $WEFT_MINUTES minutes, of which $((SECONDS / 60)) have gone"
+  return 1
+}
+
+before_s=$SECONDS
+build release
+release_s=$((SECONDS - before_s))
+
 if [ "${WEFT_SANITIZERS:-1}" = 1 ] && [ $# = 0 ]; then
   # OpenMP's own threads are not instrumented: what runs under tsan uses Serial, with ranks as threads.
-  build asan unit_tests
-  say "unit tests under address and undefined-behaviour sanitizers"
-  ctest --test-dir build/asan -L unit --output-on-failure
-  build tsan protocol_tests
-  say "protocol tests under the thread sanitizer"
-  ctest --test-dir build/tsan -L protocol --output-on-failure
+  if fits asan 130; then
+    build asan unit_tests
+    say "unit tests under address and undefined-behaviour sanitizers"
+    ctest --test-dir build/asan -L unit --output-on-failure
+  fi
+  if fits tsan 100; then
+    build tsan protocol_tests
+    say "protocol tests under the thread sanitizer"
+    ctest --test-dir build/tsan -L protocol --output-on-failure
+  fi
 fi
 
-build release
-say "all tests"
+say "all tests${left_out:+, without the sanitized builds$left_out}"
 ctest --test-dir build/release --output-on-failure "$@"
 
 if [ "${WEFT_MUTATIONS:-0}" = 1 ] && [ $# = 0 ]; then
