@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <ctime>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "core/kokkos_session.hpp"
 #include "io/checkpoint/hdf5_file.hpp"
 #include "io/file.hpp"
+#include "io/sample_slices.hpp"
 #include "io/test_uses.hpp"
 
 namespace weft {
@@ -61,16 +63,21 @@ class EvalJob {
 
   void run() {
     agree(start_.world(), "arguments", [&] { check_arguments(); });
+    require_equal(start_.world(), "--slices", fmt::format("{}", fmt::join(options_.slices, ",")),
+                  "Start all ranks with the same arguments");
     plan_ = start_.read_plan(options_.inputs, session_.size());
     const std::unique_ptr<Transport> transport = start_.open_transport(plan_);
     data_ = start_.open_data(options_.inputs, plan_);
+    agree(start_.world(), "slices", [&] { cut_slices(); });
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
     Trainer trainer(plan_, data_, *transport, Trainer::Start::restored);
     const Checkpoint checkpoint = load(trainer);
     const std::optional<double> threshold = threshold_of(trainer);
-    const Evaluation evaluation = trainer.evaluate(split_);
+    std::vector<Prediction> predictions;
+    const Evaluation evaluation =
+        trainer.evaluate(split_, slices_.empty() ? nullptr : &predictions);
     agree(start_.world(), "evaluation", [&] {
-      if (is_first()) say(checkpoint, evaluation, threshold);
+      if (is_first()) say(checkpoint, evaluation, predictions, threshold);
     });
   }
 
@@ -82,6 +89,13 @@ class EvalJob {
     require(hdf5::is_built_in(), ExitCode::usage,
             "this build of weft has no HDF5 and so no checkpoints: build with -DWEFT_HDF5=ON");
     if (is_first()) choice_ = choose_checkpoint(options_.checkpoint);
+  }
+
+  void cut_slices() {
+    const Split& split = data_.split;
+    slices_ =
+        make_slices(*data_.samples, split_ == EvalSplit::validation ? split.validation : split.test,
+                    split.train, options_.slices);
   }
 
   Checkpoint load(Trainer& trainer) {
@@ -106,8 +120,12 @@ class EvalJob {
 
   // Rank 0. Nothing is shown before a use of the test split is on record.
   void say(const Checkpoint& checkpoint, const Evaluation& evaluation,
-           const std::optional<double>& threshold) {
+           const std::vector<Prediction>& predictions, const std::optional<double>& threshold) {
     const auto& names = data_.samples->class_names();
+    const index_t num_classes = num_classes_of(plan_);
+    std::vector<SliceReport> slices;
+    for (const SampleSlices& one : slices_)
+      slices.push_back(judge_slices(one, predictions, num_classes, threshold));
     Json json{{"plan", plan_.name},
               {"split", name_of(split_)},
               {"checkpoint", checkpoint.path},
@@ -115,6 +133,7 @@ class EvalJob {
               {"state_fingerprint", checkpoint.manifest.state_fingerprint},
               {"samples", evaluation.samples},
               {"metrics", metrics_json(evaluation, names, threshold)},
+              {"slices", slices_json(slices, num_classes)},
               {"layout", layout_json(plan_)}};
     std::string note;
     if (split_ == EvalSplit::test) note = record_use(checkpoint, json["metrics"]);
@@ -122,7 +141,8 @@ class EvalJob {
         choice_.run_folder.empty() ? Json(nullptr) : Json(count_test_uses(choice_.run_folder));
     text_ << fmt::format("{}, step {}: {} split, {} samples\n", checkpoint.path,
                          checkpoint.manifest.step, name_of(split_), evaluation.samples)
-          << metrics_text(evaluation, names, threshold) << note << std::flush;
+          << metrics_text(evaluation, names, threshold) << slices_text(slices, num_classes) << note
+          << std::flush;
     if (options_.json) out_ << json.dump() << std::endl;
   }
 
@@ -155,6 +175,7 @@ class EvalJob {
   CheckpointChoice choice_;  // rank 0
   Plan plan_;
   TrainingData data_;
+  std::vector<SampleSlices> slices_;  // of the split's samples
 };
 
 }  // namespace

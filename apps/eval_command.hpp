@@ -4,6 +4,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "apps/run_start.hpp"
 #include "parallel/comm/session.hpp"
@@ -12,8 +13,9 @@ namespace weft {
 
 struct EvalOptions {
   RunInputs inputs = {};
-  std::string checkpoint = {};  // its folder, or a run folder: its newest valid one
-  std::string split = {};       // "validation" or "test"
+  std::string checkpoint = {};           // its folder, or a run folder: its newest valid one
+  std::string split = {};                // "validation" or "test"
+  std::vector<std::string> slices = {};  // words of io/sample_slices
   bool allow_plan_change = false;
   bool json = false;
 };

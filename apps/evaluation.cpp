@@ -67,4 +67,11 @@ void judge(Communicator& dp, Communicator& pp, index_t num_classes,
   if (num_classes == 2) evaluation.ranking = ranking_of_all(dp, pp, mine);
 }
 
+std::vector<Prediction> gather_predictions(Communicator& dp, Communicator& pp,
+                                           const std::vector<Prediction>& mine) {
+  std::string all;
+  for (const std::string& part : dp.all_gather_strings("predictions", bytes_of(mine))) all += part;
+  return values_of<Prediction>(from_last_stage(pp, "predictions.all_stages", all));
+}
+
 }  // namespace weft

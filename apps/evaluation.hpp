@@ -35,4 +35,9 @@ inline std::optional<double> best_threshold(const Evaluation& validation) {
 void judge(Communicator& dp, Communicator& pp, index_t num_classes,
            const std::vector<Prediction>& mine, Evaluation& evaluation);
 
+// Collective over the same. The predictions of all replicas, one replica's behind the other's, on
+// every rank: as replicas evaluate consecutive samples, in the order of these. 24 bytes each.
+std::vector<Prediction> gather_predictions(Communicator& dp, Communicator& pp,
+                                           const std::vector<Prediction>& mine);
+
 }  // namespace weft

@@ -123,6 +123,13 @@ void add_eval(CLI::App& app, CommandLine& line) {
                    "validation, or test: every use of it is recorded in the run folder")
       ->required()
       ->type_name("validation|test");
+  eval->add_option("--slices", line.eval.slices,
+                   "figures of slices of the split, too: class; time or time=N (bank; for text "
+                   "position): in parts of equal size; column:NAME: by a category, or by quartiles "
+                   "of the training part; may be repeated, or a list with commas")
+      ->delimiter(',')
+      ->take_all()
+      ->type_name("WHAT");
   eval->add_flag("--allow-plan-change", line.eval.allow_plan_change,
                  "judge although task, model or data are not those that were saved");
 }

@@ -20,7 +20,7 @@ bool shows_classes(const ConfusionMatrix& matrix) {
   return matrix.num_classes() <= most_classes_shown;
 }
 
-double bits_of(const Evaluation& evaluation) { return evaluation.loss / std::log(2.0); }
+double bits_of(double loss) { return loss / std::log(2.0); }
 
 Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
@@ -79,7 +79,7 @@ Json metrics_json(const Evaluation& evaluation, const std::vector<std::string>& 
             {"macro_f1", json_of(matrix.macro_f1())}};
   if (evaluation.ranking) json.update(binary_json(*evaluation.ranking, threshold));
   if (!shows_classes(matrix)) {
-    json["bits_per_token"] = bits_of(evaluation);
+    json["bits_per_token"] = bits_of(evaluation.loss);
     return json;
   }
   json["per_class"] = classes;
@@ -92,7 +92,7 @@ std::string metrics_text(const Evaluation& evaluation, const std::vector<std::st
   const ConfusionMatrix& matrix = evaluation.confusion;
   if (!shows_classes(matrix))
     return fmt::format("  loss {:.4f} = {:.4f} bits a token, accuracy {}\n", evaluation.loss,
-                       bits_of(evaluation), text_of(matrix.accuracy()));
+                       bits_of(evaluation.loss), text_of(matrix.accuracy()));
   std::size_t width = std::string("macro mean").size();
   for (const std::string& name : class_names) width = std::max(width, name.size());
   const auto line = [&](const std::string& name, const auto& a, const auto& b, const auto& c,
@@ -119,6 +119,64 @@ std::string metrics_text(const Evaluation& evaluation, const std::vector<std::st
                     text_of(threshold), at(&DecisionCounts::precision), at(&DecisionCounts::recall),
                     at(&DecisionCounts::f1), text_of(evaluation.ranking->roc_auc()),
                     text_of(evaluation.ranking->average_precision()));
+}
+
+Json slices_json(const std::vector<SliceReport>& reports, index_t num_classes) {
+  Json all = Json::array();
+  for (const SliceReport& report : reports) {
+    Json slices = Json::array();
+    for (const SliceFigures& one : report.slices) {
+      Json slice{{"slice", one.name},
+                 {"samples", one.samples},
+                 {"loss", json_of(one.loss)},
+                 {"accuracy", json_of(one.accuracy)},
+                 {"macro_f1", json_of(one.macro_f1)}};
+      if (num_classes == 2)
+        slice.update(Json{{"precision", json_of(one.precision)},
+                          {"recall", json_of(one.recall)},
+                          {"f1", json_of(one.f1)},
+                          {"roc_auc", json_of(one.roc_auc)},
+                          {"pr_auc", json_of(one.pr_auc)}});
+      if (num_classes > most_classes_shown) {
+        slice["tokens"] = one.labels;
+        slice["bits_per_token"] = one.loss ? Json(bits_of(*one.loss)) : Json(nullptr);
+      }
+      slices.push_back(std::move(slice));
+    }
+    all.push_back({{"by", report.by}, {"slices", std::move(slices)}});
+  }
+  return all;
+}
+
+std::string slices_text(const std::vector<SliceReport>& reports, index_t num_classes) {
+  std::string text;
+  for (const SliceReport& report : reports) {
+    std::size_t width = report.by.size() + 3;
+    for (const SliceFigures& one : report.slices) width = std::max(width, one.name.size());
+    const auto add = [&](const std::string& name, const std::string& samples,
+                         const std::vector<std::string>& cells) {
+      text += fmt::format("  {:<{}}  {:>7}", name, width, samples);
+      for (const std::string& cell : cells) text += fmt::format("  {:>9}", cell);
+      text += '\n';
+    };
+    std::vector<std::string> head = {"loss", "accuracy", "macro F1"};
+    if (num_classes == 2)
+      head.insert(head.end(), {"precision", "recall", "F1", "ROC AUC", "PR AUC"});
+    if (num_classes > most_classes_shown) head.emplace_back("bits/token");
+    add("by " + report.by, "samples", head);
+    for (const SliceFigures& one : report.slices) {
+      std::vector<std::string> cells = {text_of(one.loss), text_of(one.accuracy),
+                                        text_of(one.macro_f1)};
+      if (num_classes == 2) {
+        for (const auto& value : {one.precision, one.recall, one.f1, one.roc_auc, one.pr_auc})
+          cells.push_back(text_of(value));
+      }
+      if (num_classes > most_classes_shown)
+        cells.push_back(one.loss ? fmt::format("{:.4f}", bits_of(*one.loss)) : text_of(one.loss));
+      add(one.name, fmt::format("{}", one.samples), cells);
+    }
+  }
+  return text;
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/evaluation.hpp"
+#include "apps/slice_metrics.hpp"
 
 namespace weft {
 
@@ -27,5 +28,13 @@ nlohmann::ordered_json metrics_json(const Evaluation& evaluation,
 // The same for people, a line a class.
 std::string metrics_text(const Evaluation& evaluation, const std::vector<std::string>& class_names,
                          const std::optional<double>& threshold);
+
+// [{"by", "slices": [{"slice", "samples", "loss", "accuracy", "macro_f1"}]}]; of two classes also
+// "precision", "recall", "f1" at the threshold, "roc_auc", "pr_auc"; of more classes than a table
+// shows "tokens" and "bits_per_token".
+nlohmann::ordered_json slices_json(const std::vector<SliceReport>& reports, index_t num_classes);
+
+// The same for people, a table each, a line a slice.
+std::string slices_text(const std::vector<SliceReport>& reports, index_t num_classes);
 
 }  // namespace weft

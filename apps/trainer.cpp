@@ -212,7 +212,7 @@ EvalSampler Trainer::sampler_of(EvalSplit split) const {
   return {split == EvalSplit::validation ? parts.validation : parts.test, plan_.batch.micro};
 }
 
-Evaluation Trainer::evaluate(EvalSplit split) {
+Evaluation Trainer::evaluate(EvalSplit split, std::vector<Prediction>* predictions) {
   const Trace::Span span(&context_.trace, Activity::evaluation, "evaluate");
   context_.arena.set_phase(Phase::evaluation);
   drill::reach("evaluate");
@@ -233,6 +233,7 @@ Evaluation Trainer::evaluate(EvalSplit split) {
   evaluation.loss = total.loss / static_cast<double>(total.rows);
   evaluation.samples = total.rows;
   judge(dp, mesh_.axis("pp"), num_classes_of(plan_), work.predictions(), evaluation);
+  if (predictions) *predictions = gather_predictions(dp, mesh_.axis("pp"), work.predictions());
   return evaluation;
 }
 

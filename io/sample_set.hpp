@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/range.hpp"
@@ -36,6 +39,12 @@ struct Augmentation {
   index_t epoch = 0;
 };
 
+// Samples told apart by what is known of them: each is in one group.
+struct SampleGroups {
+  std::vector<std::string> names;
+  std::function<index_t(index_t sample)> group_of;  // a place in `names`
+};
+
 class SampleSet {
  public:
   virtual ~SampleSet() = default;
@@ -52,6 +61,17 @@ class SampleSet {
   // sample that is damaged.
   virtual void read(index_t index, const std::optional<Augmentation>& augmentation,
                     const SampleRow& row) const = 0;
+
+  // What the order of its samples' indices is: "time", "position" in a text; empty: nothing.
+  virtual std::string_view order_name() const { return {}; }
+  // By what else than its label a sample can be told from others; empty: by nothing.
+  virtual std::vector<std::string> column_names() const { return {}; }
+  // `column` is one of them; the set must outlive the groups. Where they need bounds, these come
+  // from the samples `training` alone.
+  virtual SampleGroups groups_of(std::string_view column, std::span<const index_t> training) const {
+    static_cast<void>(column), static_cast<void>(training);
+    return {};
+  }
 };
 
 }  // namespace weft

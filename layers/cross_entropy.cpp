@@ -167,13 +167,14 @@ LossSums sum_rows(Context& context, const Tensor& merged_rows, const Tensor& lab
     if (weight[row] == 0.0f) continue;
     const PieceRecord& r = host[row];
     const double row_weight = static_cast<double>(weight[row]);
-    sums.loss += row_weight * (math::log(static_cast<double>(r.sum)) +
-                               (static_cast<double>(r.max) - static_cast<double>(r.target)));
+    const double loss = row_weight * (math::log(static_cast<double>(r.sum)) +
+                                      (static_cast<double>(r.max) - static_cast<double>(r.target)));
+    sums.loss += loss;
     const auto predicted = static_cast<std::int32_t>(r.best);
     sums.correct += predicted == label[row] ? 1 : 0;
     ++sums.rows;
     if (predictions)
-      predictions->push_back({label[row], predicted, scores.empty() ? 0.0 : scores[row]});
+      predictions->push_back({label[row], predicted, scores.empty() ? 0.0 : scores[row], loss});
   }
   return sums;
 }

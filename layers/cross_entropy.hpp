@@ -36,6 +36,7 @@ struct Prediction {
   // Of two classes: logit of class 1 - logit of class 0, in f64, so that scores tie only where the
   // logits' differences do; 0 is a probability of one half. With more classes 0.
   double score;
+  double loss = 0.0;  // weight x -ln p(label); an evaluation's weights are 1
 };
 
 class CrossEntropy {

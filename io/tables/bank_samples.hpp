@@ -28,6 +28,13 @@ class BankSamples final : public SampleSet {
   void read(index_t index, const std::optional<Augmentation>& augmentation,
             const SampleRow& row) const override;
 
+  // All columns but y; also one that is no feature.
+  std::vector<std::string> column_names() const override;
+  // A category by the documented ones and one group for all others; a number by quartiles of the
+  // training rows; pdays by those that were contacted, with a group of those that were not.
+  SampleGroups groups_of(std::string_view column, std::span<const index_t> training) const override;
+  std::string_view order_name() const override { return "time"; }
+
  private:
   Bank bank_;
   BankEncoder encoder_;

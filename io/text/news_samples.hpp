@@ -38,6 +38,10 @@ class NewsSamples final : public SampleSet {
   void read(index_t index, const std::optional<Augmentation>& augmentation,
             const SampleRow& row) const override;
 
+  // "tokens": how many of a sample are real, by quartiles of training samples.
+  std::vector<std::string> column_names() const override { return {"tokens"}; }
+  SampleGroups groups_of(std::string_view column, std::span<const index_t> training) const override;
+
  private:
   AgNews news_;
   Vocabulary vocabulary_;
