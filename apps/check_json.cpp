@@ -3,6 +3,7 @@
 
 #include "apps/check_report.hpp"
 #include "apps/layout_json.hpp"
+#include "apps/leak_mark.hpp"
 
 namespace weft {
 
@@ -101,6 +102,7 @@ Json report_json(const CheckReport& report) {
   Json json;
   json["plan"] = plan.name;
   json["legal"] = true;
+  mark_leak(plan.task, json);
   json["ranks"] = plan.num_ranks();
   json["model"] = model_json(plan);
   json["layout"] = layout_json(plan);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/leak_mark.hpp"
 #include "parallel/plan/balance.hpp"
 #include "parallel/plan/memory_model.hpp"
 #include "parallel/plan/plan_keys.hpp"
@@ -105,8 +106,7 @@ std::string preparation_text(const TaskPlan& task) {
         "only; \"unknown\" is a category, one that training did not have goes to a place for "
         "others; "
         "{}",
-        task.allow_leak ? "DURATION IS A FEATURE although it is known only after the call: results "
-                          "are not predictions"
+        task.allow_leak ? leak_mark(task)
                         : "duration is left out, since it is known only after the call");
   }
   if (task.dataset == "ag_news")

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <vector>
 
+#include "apps/leak_mark.hpp"
 #include "apps/sample_record.hpp"
 #include "core/error.hpp"
 #include "io/plan_file.hpp"
@@ -82,10 +83,12 @@ int check_run(const RunInputs& inputs, const Plan& plan, const std::string& run_
                    {"agrees", row.agrees()}});
   }
   text << (agree ? "the run did what the plan says\n" : "the run did not do what the plan says\n");
-  if (json)
-    out << Json{{"plan", plan.name}, {"run", run_folder}, {"agrees", agree}, {"compared", all}}
-               .dump()
-        << '\n';
+  say_leak(plan.task, text);
+  if (json) {
+    Json report{{"plan", plan.name}, {"run", run_folder}, {"agrees", agree}, {"compared", all}};
+    mark_leak(plan.task, report);
+    out << report.dump() << '\n';
+  }
   return static_cast<int>(agree ? ExitCode::done : ExitCode::failed);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "apps/check_report.hpp"
+#include "apps/leak_mark.hpp"
 
 namespace weft {
 
@@ -220,10 +221,7 @@ void print_report(const CheckReport& report, std::ostream& text) {
   const Plan& plan = report.plan;
   text << fmt::format("plan        {}: legal; {} mode, seed {}\n", plan.name,
                       plan.is_exact() ? "exact" : "fast", plan.numerics.seed);
-  if (plan.task.dataset == "bank" && plan.task.allow_leak)
-    text << "LEAK        duration is a feature (task.allow_leak), which is known only after the "
-            "call: "
-            "the figures of this plan are no predictions\n";
+  say_leak(plan.task, text);
   print_model(plan, text);
   print_layout(report, text);
   print_batch(plan, text);

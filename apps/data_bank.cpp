@@ -9,6 +9,7 @@
 
 #include "apps/data_set_commands.hpp"
 #include "apps/dataset_split.hpp"
+#include "apps/leak_mark.hpp"
 #include "apps/row_check_output.hpp"
 #include "core/error.hpp"
 #include "io/tables/bank_check.hpp"
@@ -198,6 +199,7 @@ int check_tables(const std::string& path, const std::optional<TaskPlan>& task, b
       Json table = {
           {"file", data.path()}, {"split_kind", kind}, {"split", Json::parse(split_record(split))}};
       table.update(json_of(found, damaged, names));
+      if (task) mark_leak(*task, table);
       tables.push_back(std::move(table));
     } else {
       text << fmt::format(
@@ -205,6 +207,7 @@ int check_tables(const std::string& path, const std::optional<TaskPlan>& task, b
           kind == "time"    ? "by time"
           : kind == "group" ? fmt::format("by group of {}, by seed {}", task->split_by, split.seed)
                             : fmt::format("by seed {}", split.seed));
+      if (task) say_leak(*task, text);
       print(found, damaged, names, text);
     }
   }

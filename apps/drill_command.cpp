@@ -13,6 +13,7 @@
 
 #include "apps/drill_report.hpp"
 #include "apps/drill_try.hpp"
+#include "apps/leak_mark.hpp"
 #include "apps/run_checkpoints.hpp"
 #include "apps/stop_text.hpp"
 #include "core/error.hpp"
@@ -237,7 +238,9 @@ class Drill {
                "checkpoint is altered here; keep 2\n";
     text_ << "layouts:";
     for (const GridLayout& layout : setup_.layouts) text_ << "  " << layout.name;
-    text_ << fmt::format("\nfolder {}\n", setup_.folder) << std::flush;
+    text_ << fmt::format("\nfolder {}\n", setup_.folder);
+    say_leak(plan_.task, text_);
+    text_ << std::flush;
   }
 
   int run_undisturbed() {
@@ -321,9 +324,13 @@ class Drill {
       for (const DrillTryResult& one : results_)
         if (is_bad(one)) text_ << "repeat try " << one.number << ": " << repeat(one) << '\n';
     }
+    say_leak(plan_.task, text_);
     text_ << std::flush;
-    if (options_.json)
-      out_ << drill_json(setup_, plan_.name, undisturbed_, results_).dump() << std::endl;
+    if (options_.json) {
+      auto json = drill_json(setup_, plan_.name, undisturbed_, results_);
+      mark_leak(plan_.task, json);
+      out_ << json.dump() << std::endl;
+    }
     return static_cast<int>(num_bad == 0 ? ExitCode::done : ExitCode::failed);
   }
 

@@ -14,6 +14,7 @@
 #include "apps/assemble.hpp"
 #include "apps/checkpoint_choice.hpp"
 #include "apps/layout_json.hpp"
+#include "apps/leak_mark.hpp"
 #include "apps/metrics_json.hpp"
 #include "apps/resume.hpp"
 #include "apps/trainer.hpp"
@@ -135,13 +136,15 @@ class EvalJob {
               {"metrics", metrics_json(evaluation, names, threshold)},
               {"slices", slices_json(slices, num_classes)},
               {"layout", layout_json(plan_)}};
+    mark_leak(plan_.task, json);
     std::string note;
     if (split_ == EvalSplit::test) note = record_use(checkpoint, json["metrics"]);
     json["test_split_uses"] =
         choice_.run_folder.empty() ? Json(nullptr) : Json(count_test_uses(choice_.run_folder));
     text_ << fmt::format("{}, step {}: {} split, {} samples\n", checkpoint.path,
-                         checkpoint.manifest.step, name_of(split_), evaluation.samples)
-          << metrics_text(evaluation, names, threshold) << slices_text(slices, num_classes) << note
+                         checkpoint.manifest.step, name_of(split_), evaluation.samples);
+    say_leak(plan_.task, text_);
+    text_ << metrics_text(evaluation, names, threshold) << slices_text(slices, num_classes) << note
           << std::flush;
     if (options_.json) out_ << json.dump() << std::endl;
   }
@@ -151,14 +154,14 @@ class EvalJob {
     const std::string& run = choice_.run_folder;
     if (run.empty())
       return "  the checkpoint lies in no run folder: this use of the test split is on no record\n";
-    add_test_use(
-        run, Json{{"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-                  {"checkpoint", checkpoint.path},
-                  {"step", checkpoint.manifest.step},
-                  {"state_fingerprint", checkpoint.manifest.state_fingerprint},
-                  {"accuracy", metrics.at("accuracy")},
-                  {"macro_f1", metrics.at("macro_f1")}}
-                 .dump());
+    Json use{{"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+             {"checkpoint", checkpoint.path},
+             {"step", checkpoint.manifest.step},
+             {"state_fingerprint", checkpoint.manifest.state_fingerprint},
+             {"accuracy", metrics.at("accuracy")},
+             {"macro_f1", metrics.at("macro_f1")}};
+    mark_leak(plan_.task, use);
+    add_test_use(run, use.dump());
     const index_t num_uses = count_test_uses(run);
     const bool is_shown = show_in_summary(run, num_uses);
     return fmt::format("  use {} of the test split by this run, recorded in {}/test_uses.jsonl{}\n",

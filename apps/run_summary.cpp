@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "apps/layout_json.hpp"
+#include "apps/leak_mark.hpp"
 #include "io/plan_file.hpp"
 
 namespace weft {
@@ -86,6 +87,7 @@ Json summary_json(const RunReport& report) {
             {"final_loss", trainer.last_loss()},
             {"step_ms", step_json(report.times)},
             {"samples_per_s", report.times.samples_per_second()}};
+  mark_leak(report.plan.task, json);
   const index_t steps_here = trainer.steps_done() - report.first_step;
   json.update(totals_json(report.ranks, std::max<index_t>(1, steps_here)));
   json.update(Json{{"layout", layout_json(report.plan)},
@@ -110,6 +112,7 @@ void print_summary(const Json& summary, const std::string& path, std::ostream& t
                         metric_text(summary, "validation_accuracy"),
                         metric_text(summary, "validation_macro_f1"));
   }
+  if (summary.contains(leak_key)) text << "  " << summary.at(leak_key).get<std::string>() << "\n";
   const std::string target = target_text(summary.at("target"));
   if (!target.empty()) text << "  " << target << "\n";
   text

@@ -1,6 +1,7 @@
 // The table of `weft layouts` as one JSON object.
 #include "apps/layout_json.hpp"
 #include "apps/layout_table.hpp"
+#include "apps/leak_mark.hpp"
 
 namespace weft {
 
@@ -63,17 +64,19 @@ Json table_json(const LayoutTable& table) {
     skipped.push_back(
         {{"name", one.name}, {"layout", layout_json(one.plan)}, {"reason", one.reason}});
   }
-  return {{"plan", table.plan.name},
-          {"mode", table.plan.is_exact() ? "exact" : "fast"},
-          {"ranks", table.num_ranks},
-          {"repeats", table.num_repeats},
-          {"steps", table.plan.num_steps()},
-          {"warm_up_steps", table.num_warm_up},
-          {"same_bits", table.same_bits()},
-          {"differing", table.differing()},
-          {"rows", std::move(rows)},
-          {"skipped", std::move(skipped)},
-          {"duplicates", table.grid.num_duplicates}};
+  Json json{{"plan", table.plan.name},
+            {"mode", table.plan.is_exact() ? "exact" : "fast"},
+            {"ranks", table.num_ranks},
+            {"repeats", table.num_repeats},
+            {"steps", table.plan.num_steps()},
+            {"warm_up_steps", table.num_warm_up},
+            {"same_bits", table.same_bits()},
+            {"differing", table.differing()},
+            {"rows", std::move(rows)},
+            {"skipped", std::move(skipped)},
+            {"duplicates", table.grid.num_duplicates}};
+  mark_leak(table.plan.task, json);
+  return json;
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "apps/layout_table.hpp"
+#include "apps/leak_mark.hpp"
 
 namespace weft {
 
@@ -138,12 +139,14 @@ void print_grid(const LayoutTable& table, std::ostream& text) {
     print_wrapped("  ", with_commas(duplicate_rules()), text);
   }
   print_skipped(table.grid.skipped, text);
+  say_leak(table.plan.task, text);
   text << std::flush;
 }
 
 void print_table(const LayoutTable& table, std::ostream& text) {
   print_speeds(table, text);
   print_accounts(table, text);
+  say_leak(table.plan.task, text);
   text << std::flush;
 }
 

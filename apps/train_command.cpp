@@ -9,6 +9,7 @@
 
 #include "apps/agreement.hpp"
 #include "apps/layout_json.hpp"
+#include "apps/leak_mark.hpp"
 #include "apps/metrics_json.hpp"
 #include "apps/progress_line.hpp"
 #include "apps/rank_figures.hpp"
@@ -105,8 +106,9 @@ class TrainJob {
         plan_.name, session_.size(), plan_.layout.tp, plan_.layout.dp, plan_.layout.pp,
         transport_->name(), trainer.context().device.text(), trainer.num_steps(),
         plan_.batch.global);
-    text_ << fmt::format("run folder {}, data {}\n", run_folder_, data_.samples->folder())
-          << std::flush;
+    text_ << fmt::format("run folder {}, data {}\n", run_folder_, data_.samples->folder());
+    say_leak(plan_.task, text_);
+    text_ << std::flush;
   }
 
   void train(Trainer& trainer) {
@@ -135,17 +137,7 @@ class TrainJob {
       history_.add_step(step_ms);
       if (is_first()) {
         const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
-        log_->add_step({.step = result.step + 1,
-                        .epoch = result.epoch,
-                        .loss = result.loss,
-                        .lr = result.learning_rate,
-                        .grad_norm = result.gradient_norm,
-                        .step_ms = step_ms,
-                        .data_wait_ms = ms_of(spent.of(Activity::data_wait)),
-                        .num_real = result.num_real,
-                        .more = {{"accuracy", result.accuracy},
-                                 {"elapsed_s", history_.elapsed_s()},
-                                 {"skipped", result.skipped.empty() ? 0.0 : 1.0}}});
+        log_->add_step(record_of(result, step_ms, ms_of(spent.of(Activity::data_wait))));
         say_skipped(result);
         progress_.show([&] { return progress_text(result, trainer); });
       }
@@ -159,6 +151,22 @@ class TrainJob {
     // A run that was complete when it was resumed.
     if (first_step_ > last) maybe_evaluate(trainer, last, true);
     clock_.enter(RunPart::finish);
+  }
+
+  StepRecord record_of(const StepResult& result, double step_ms, double data_wait_ms) const {
+    StepRecord record{.step = result.step + 1,
+                      .epoch = result.epoch,
+                      .loss = result.loss,
+                      .lr = result.learning_rate,
+                      .grad_norm = result.gradient_norm,
+                      .step_ms = step_ms,
+                      .data_wait_ms = data_wait_ms,
+                      .num_real = result.num_real,
+                      .more = {{"accuracy", result.accuracy},
+                               {"elapsed_s", history_.elapsed_s()},
+                               {"skipped", result.skipped.empty() ? 0.0 : 1.0}}};
+    if (!leak_mark(plan_.task).empty()) record.more.emplace_back(leak_key, 1.0);
+    return record;
   }
 
   // A fault that all ranks know of is no reason to lose the save under way, nor the vote's
@@ -219,10 +227,10 @@ class TrainJob {
     const double left_s =
         times_.median_ms() * 1e-3 * static_cast<double>(trainer.num_steps() - result.step - 1);
     return fmt::format(
-        "step {}/{}  epoch {}  loss {:.4f}  accuracy {:.3f}  {:.1f} ms/step  {:.0f} samples/s  "
+        "step {}/{}  epoch {}  loss {:.4f}  accuracy {:.3f}{}  {:.1f} ms/step  {:.0f} samples/s  "
         "{:.0f} s left",
         result.step + 1, trainer.num_steps(), result.epoch, result.loss, result.accuracy,
-        times_.median_ms(), times_.samples_per_second(), left_s);
+        leak_remark(plan_.task), times_.median_ms(), times_.samples_per_second(), left_s);
   }
 
   void maybe_evaluate(Trainer& trainer, index_t step, bool is_last) {
@@ -242,12 +250,13 @@ class TrainJob {
                      {"epochs", static_cast<double>(step + 1) /
                                     static_cast<double>(trainer.steps_per_epoch())}});
     line.update(history_.stamp());
+    mark_leak(plan_.task, line);
     log_->add_evaluation(line.dump());
     history_.add_evaluation(line);
-    progress_.keep(
-        fmt::format("step {}: validation loss {:.4f}, accuracy {}, macro F1 {} on {} samples",
-                    step + 1, evaluation_.loss, text_of(evaluation_.confusion.accuracy()),
-                    text_of(evaluation_.confusion.macro_f1()), evaluation_.samples));
+    progress_.keep(fmt::format(
+        "step {}: validation loss {:.4f}, accuracy {}, macro F1 {} on {} samples{}", step + 1,
+        evaluation_.loss, text_of(evaluation_.confusion.accuracy()),
+        text_of(evaluation_.confusion.macro_f1()), evaluation_.samples, leak_remark(plan_.task)));
   }
 
   int finish(Trainer& trainer) {

@@ -366,5 +366,6 @@ TEST_CASE("a table's plan as prose says what was done about time, leaks and rare
               "ROC AUC and PR AUC from the global order of scores; the decision threshold is "
               "chosen on the validation part"});
   plan.task.allow_leak = true;
-  check_says(plan, {"DURATION IS A FEATURE although it is known only after the call"});
+  check_says(plan, {"LEAK ALLOWED: duration is a feature (task.allow_leak), which is known only "
+                    "after the call: figures of this plan are no predictions"});
 }
