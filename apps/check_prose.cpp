@@ -136,7 +136,10 @@ void write_task(const Plan& plan, Prose& prose) {
       "; from: " + or_not_stated(task.text.features, "task.features") +
       "; predicted is: " + or_not_stated(task.text.label, "task.label") + ".");
   prose.say("**Split.** " + split_text(task) + ".");
-  prose.say("**Preparation.** " + preparation_text(task) + ".");
+  prose.say("**Preparation.** " + preparation_text(task) +
+            (task.skips_faulty_rows()
+                 ? "; rows that break the CSV form are left out and counted, before the split."
+                 : "."));
   if (const std::string balance = balance_text(task); !balance.empty())
     prose.say("**Rare classes.** " + balance + "; the same on every layout.");
 }

@@ -45,6 +45,11 @@ std::vector<Row> compare(const Plan& plan, const TrainingData& data, const Json&
   for (const PlanDifference& one : plan_differences(plan, done))
     rows.push_back({one.key, one.before, one.now});
   if (rows.empty()) rows.push_back({"plan", plan_fingerprint(plan), plan_fingerprint(done)});
+  Json now;
+  mark_skipped(data.skipped, now);
+  if (const std::string expected = skipped_text(now), found = skipped_text(summary);
+      !expected.empty() || !found.empty())
+    rows.push_back({"data", expected, found});
   const index_t first = summary.at("resumed_from_step"), last = summary.at("steps");
   rows.push_back({"steps", fmt::format("{}", plan.num_steps()), fmt::format("{}", last)});
   Plan as_run = plan;
@@ -84,9 +89,11 @@ int check_run(const RunInputs& inputs, const Plan& plan, const std::string& run_
   }
   text << (agree ? "the run did what the plan says\n" : "the run did not do what the plan says\n");
   say_leak(plan.task, text);
+  say_skipped(data.skipped, text);
   if (json) {
     Json report{{"plan", plan.name}, {"run", run_folder}, {"agrees", agree}, {"compared", all}};
     mark_leak(plan.task, report);
+    mark_skipped(data.skipped, report);
     out << report.dump() << '\n';
   }
   return static_cast<int>(agree ? ExitCode::done : ExitCode::failed);

@@ -222,6 +222,8 @@ void print_report(const CheckReport& report, std::ostream& text) {
   text << fmt::format("plan        {}: legal; {} mode, seed {}\n", plan.name,
                       plan.is_exact() ? "exact" : "fast", plan.numerics.seed);
   say_leak(plan.task, text);
+  if (plan.task.skips_faulty_rows())
+    text << "faulty rows are left out and counted, not refused (task.faulty_rows)\n";
   print_model(plan, text);
   print_layout(report, text);
   print_batch(plan, text);

@@ -188,7 +188,7 @@ int check_tables(const std::string& path, const std::optional<TaskPlan>& task, b
     const Bank data(file, CsvFormat::FaultyRow::skip);
     const Split split = task ? split_of(*task, data) : split_without_plan(data);
     const RowCheck found = check(data, split);
-    const std::vector<SkippedRows> damaged = {{file_name(data), data.skipped()}};
+    const std::vector<SkippedRows> damaged = skipped_of(data);
     const RowNames names = {[name = file_name(data)](index_t index) {
                               return RowInFile{name, index};
                             },

@@ -128,9 +128,7 @@ int check_texts(const std::string& path, const std::optional<TaskPlan>& task, bo
   const AgNews data(path, CsvFormat::FaultyRow::skip);
   const Split split = task ? split_of(*task, data) : split_without_plan(data);
   const RowCheck found = check(data, split);
-  std::vector<SkippedRows> damaged;
-  for (const Part part : {Part::training, Part::test})
-    damaged.push_back({file_name(data, part), data.skipped(part)});
+  const std::vector<SkippedRows> damaged = skipped_of(data);
   const index_t num_training = data.num_samples(Part::training);
   const RowNames names = {
       [&](index_t index) {

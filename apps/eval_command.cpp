@@ -137,6 +137,7 @@ class EvalJob {
               {"slices", slices_json(slices, num_classes)},
               {"layout", layout_json(plan_)}};
     mark_leak(plan_.task, json);
+    mark_skipped(data_.skipped, json);
     std::string note;
     if (split_ == EvalSplit::test) note = record_use(checkpoint, json["metrics"]);
     json["test_split_uses"] =
@@ -144,6 +145,7 @@ class EvalJob {
     text_ << fmt::format("{}, step {}: {} split, {} samples\n", checkpoint.path,
                          checkpoint.manifest.step, name_of(split_), evaluation.samples);
     say_leak(plan_.task, text_);
+    say_skipped(data_.skipped, text_);
     text_ << metrics_text(evaluation, names, threshold) << slices_text(slices, num_classes) << note
           << std::flush;
     if (options_.json) out_ << json.dump() << std::endl;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/layout_grid.hpp"
+#include "apps/skipped_rows.hpp"
 #include "apps/step_statistics.hpp"
 #include "core/hash.hpp"
 #include "core/trace.hpp"
@@ -66,6 +67,7 @@ struct LayoutTable {
   index_t num_repeats = 1;
   index_t num_warm_up = 0;  // steps at the beginning of each run that are not measured
   GridLayouts grid;
+  std::vector<SkippedRows> skipped_rows;  // of the data
   std::vector<LayoutRow> rows;  // of grid.to_run; each with one run at least for what follows
 
   // The first of those with the fewest ranks.

@@ -51,6 +51,7 @@ class LayoutsJob {
   int run() {
     read_grid();
     data_ = start_.open_data(options_.inputs, table_.plan);
+    table_.skipped_rows = data_.skipped;
     index_t num_threads = 1;
     for (const LayoutRow& row : table_.rows) {
       make_part(row.num_ranks());

@@ -17,12 +17,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr index_t most_shown = 20;  // groups of a kind, to people; JSON has all
 
-index_t num_skipped(const std::vector<SkippedRows>& damaged) {
-  index_t all = 0;
-  for (const SkippedRows& one : damaged) all += one.skipped.total();
-  return all;
-}
-
 Json json_of(const EqualRowGroups& found, const RowNames& names) {
   Json groups = Json::array();
   for (const EqualRows& group : found.groups) {
@@ -44,27 +38,6 @@ Json json_of(const EqualRowGroups& found, const RowNames& names) {
           {"spanning_splits", found.num_spanning()},
           {"labels_differ", found.num_contradicting()},
           {"groups", groups}};
-}
-
-Json json_of(const std::vector<SkippedRows>& damaged) {
-  Json list = Json::array();
-  for (const SkippedRows& one : damaged) {
-    Json kinds = Json::object(), first = Json::array();
-    for (int kind = 0; kind < num_csv_fault_kinds; ++kind) {
-      const index_t count = one.skipped.count[static_cast<std::size_t>(kind)];
-      if (count > 0) kinds[std::string(name_of(static_cast<CsvFaultKind>(kind)))] = count;
-    }
-    for (const CsvFault& fault : one.skipped.first) {
-      first.push_back({{"line", fault.line},
-                       {"byte", fault.byte},
-                       {"column", fault.column},
-                       {"kind", name_of(fault.kind)},
-                       {"what", fault.what}});
-    }
-    if (one.skipped.total() > 0)
-      list.push_back({{"file", one.file}, {"rows", kinds}, {"first", first}});
-  }
-  return list;
 }
 
 std::string text_of(const EqualRows& group, const RowNames& names) {
@@ -123,14 +96,7 @@ void print_list(const EqualRowGroups& found, bool only_spanning, const RowNames&
 void print_damaged(const std::vector<SkippedRows>& damaged, std::ostream& text) {
   const index_t all = num_skipped(damaged);
   text << "damaged rows, left out: " << (all == 0 ? "none" : std::to_string(all)) << '\n';
-  for (const SkippedRows& one : damaged) {
-    for (const CsvFault& fault : one.skipped.first) {
-      text << fmt::format("  {}, line {}, byte {}, column {}: {}\n", one.file, fault.line,
-                          fault.byte, fault.column, fault.what);
-    }
-    const index_t more = one.skipped.total() - std::ssize(one.skipped.first);
-    if (more > 0) text << fmt::format("  and {} more in {}\n", more, one.file);
-  }
+  print_places(damaged, text);
 }
 
 }  // namespace

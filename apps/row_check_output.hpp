@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/skipped_rows.hpp"
 #include "io/row_check.hpp"
-#include "io/tables/csv_table.hpp"
 
 namespace weft {
 
@@ -22,12 +22,6 @@ struct RowInFile {
 struct RowNames {
   std::function<RowInFile(index_t index)> place_of;
   std::vector<std::string> class_names;
-};
-
-// Rows that were left out since they break the form of their file.
-struct SkippedRows {
-  std::string file;
-  CsvSkipped skipped;
 };
 
 // class_counts, damaged_rows, equal_rows, leaks.

@@ -96,6 +96,14 @@ TrainingData RunStart::open_data(const RunInputs& inputs, const Plan& plan) {
   TrainingData data;
   agree(world_, "data",
         [&] { data = open_training_data(plan.task, data_folder_of(inputs, plan)); });
+  if (plan.task.skips_faulty_rows()) {
+    require_equal(
+        world_, "the data",
+        fmt::format("{}, {} of its rows left out, {} samples", data.samples->fingerprint(),
+                    num_skipped(data.skipped), data.samples->num_samples()),
+        "With task.faulty_rows = \"skip\" a rank that reads other files would have other "
+        "samples: give all ranks the same ones");
+  }
   return data;
 }
 

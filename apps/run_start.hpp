@@ -38,6 +38,7 @@ class RunStart {
   // on the session and world() wait as long as the plan's comm.timeout_s.
   Plan read_plan(const RunInputs& inputs, std::optional<index_t> num_ranks);
   std::unique_ptr<Transport> open_transport(const Plan& plan);
+  // Where rows may be left out, they are the same on all ranks.
   TrainingData open_data(const RunInputs& inputs, const Plan& plan);
 
  private:

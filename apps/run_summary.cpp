@@ -88,6 +88,7 @@ Json summary_json(const RunReport& report) {
             {"step_ms", step_json(report.times)},
             {"samples_per_s", report.times.samples_per_second()}};
   mark_leak(report.plan.task, json);
+  mark_skipped(report.data.skipped, json);
   const index_t steps_here = trainer.steps_done() - report.first_step;
   json.update(totals_json(report.ranks, std::max<index_t>(1, steps_here)));
   json.update(Json{{"layout", layout_json(report.plan)},
@@ -113,6 +114,8 @@ void print_summary(const Json& summary, const std::string& path, std::ostream& t
                         metric_text(summary, "validation_macro_f1"));
   }
   if (summary.contains(leak_key)) text << "  " << summary.at(leak_key).get<std::string>() << "\n";
+  const std::string skipped = skipped_text(summary);
+  if (!skipped.empty()) text << "  " << skipped << "\n";
   const std::string target = target_text(summary.at("target"));
   if (!target.empty()) text << "  " << target << "\n";
   text

@@ -21,6 +21,7 @@ namespace weft {
 struct RunReport {
   const Plan& plan;
   const Trainer& trainer;
+  const TrainingData& data;
   Hash128 state;
   const std::vector<RankFigures>& ranks;
   StopReason stopped;

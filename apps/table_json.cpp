@@ -76,6 +76,7 @@ Json table_json(const LayoutTable& table) {
             {"skipped", std::move(skipped)},
             {"duplicates", table.grid.num_duplicates}};
   mark_leak(table.plan.task, json);
+  mark_skipped(table.skipped_rows, json);
   return json;
 }
 

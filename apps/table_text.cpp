@@ -140,6 +140,7 @@ void print_grid(const LayoutTable& table, std::ostream& text) {
   }
   print_skipped(table.grid.skipped, text);
   say_leak(table.plan.task, text);
+  say_skipped(table.skipped_rows, text);
   text << std::flush;
 }
 

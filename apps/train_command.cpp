@@ -87,6 +87,7 @@ class TrainJob {
     if (!options_.resume) {
       log_ = std::make_unique<RunLog>(run_folder_, to_toml(plan_));
       log_->write_split(split_record(data_.split));
+      log_skipped_rows();
     }
     lease_ = RunCheckpoints::take_lease(plan_, options_.resume.has_value(), run_folder_, text_);
   }
@@ -98,6 +99,13 @@ class TrainJob {
     history_.read(log_->text_of("run.jsonl"), log_->text_of("eval.jsonl"));
     log_->add_event(
         Json{{"resumed_from_step", first_step_}, {"layout", layout_json(plan_)}}.dump());
+    log_skipped_rows();
+  }
+
+  void log_skipped_rows() {
+    Json event = Json::object();
+    mark_skipped(data_.skipped, event);
+    if (!event.empty()) log_->add_event(event.dump());
   }
 
   void say_start(Trainer& trainer) {
@@ -108,6 +116,7 @@ class TrainJob {
         plan_.batch.global);
     text_ << fmt::format("run folder {}, data {}\n", run_folder_, data_.samples->folder());
     say_leak(plan_.task, text_);
+    say_skipped(data_.skipped, text_);
     text_ << std::flush;
   }
 
@@ -138,7 +147,7 @@ class TrainJob {
       if (is_first()) {
         const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
         log_->add_step(record_of(result, step_ms, ms_of(spent.of(Activity::data_wait))));
-        say_skipped(result);
+        say_skipped_step(result);
         progress_.show([&] { return progress_text(result, trainer); });
       }
       if (run_trace_) run_trace_->after_step(step - first_step_, step + 1);
@@ -185,7 +194,7 @@ class TrainJob {
     for (const SaveResult& saved : checkpoints_->finish(trainer)) say(saved);
   }
 
-  void say_skipped(const StepResult& result) {
+  void say_skipped_step(const StepResult& result) {
     if (result.skipped.empty()) return;
     log_->add_event(Json{{"skipped_step", result.step + 1}, {"why", result.skipped}}.dump());
     progress_.keep(
@@ -268,6 +277,7 @@ class TrainJob {
       clock_.enter(RunPart::finish);
       const Json summary = summary_json({.plan = plan_,
                                          .trainer = trainer,
+                                         .data = data_,
                                          .state = state,
                                          .ranks = ranks,
                                          .stopped = stopped_,

@@ -20,8 +20,13 @@ TrainingData open_cifar10(const TaskPlan& task, const std::string& folder) {
   return {samples, split_of(task, samples->images())};
 }
 
+CsvFormat::FaultyRow faulty_row_of(const TaskPlan& task) {
+  return task.skips_faulty_rows() ? CsvFormat::FaultyRow::skip : CsvFormat::FaultyRow::refuse;
+}
+
 TrainingData open_bank(const TaskPlan& task, const std::string& folder) {
-  Bank bank(bank_table_in(folder, task.table));
+  Bank bank(bank_table_in(folder, task.table), faulty_row_of(task));
+  std::vector<SkippedRows> skipped = skipped_of(bank);
   Split split = split_of(task, bank);
   ClassBalance balance;
   if (task.class_weights == "balanced") {
@@ -33,15 +38,16 @@ TrainingData open_bank(const TaskPlan& task, const std::string& folder) {
     if (bank.labels()[static_cast<std::size_t>(row)] == 1) balance.rare.push_back(row);
   }
   auto samples = std::make_shared<BankSamples>(std::move(bank), split.train, task.allow_leak);
-  return {std::move(samples), std::move(split), std::move(balance)};
+  return {std::move(samples), std::move(split), std::move(balance), std::move(skipped)};
 }
 
 TrainingData open_ag_news(const TaskPlan& task, const std::string& folder) {
-  AgNews news(folder);
+  AgNews news(folder, faulty_row_of(task));
+  std::vector<SkippedRows> skipped = skipped_of(news);
   Split split = split_of(task, news);
   auto samples =
       std::make_shared<NewsSamples>(std::move(news), split.train, task.vocabulary, task.tokens);
-  return {std::move(samples), std::move(split)};
+  return {std::move(samples), std::move(split), {}, std::move(skipped)};
 }
 
 // The first windows of each part, as many as the plan asks for.
@@ -75,6 +81,7 @@ TrainingData open_set(const TaskPlan& task, const std::string& folder) {
 
 TrainingData open_training_data(const TaskPlan& task, const std::string& folder) {
   TrainingData data = open_set(task, folder);
+  if (!task.skips_faulty_rows()) data.skipped.clear();
   // What the model was built for is what comes.
   const SampleForm form = data.samples->form();
   const SampleShape shape = sample_shape(task);

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "apps/skipped_rows.hpp"
 #include "io/class_balance.hpp"
 #include "io/sample_set.hpp"
 #include "io/split.hpp"
@@ -15,6 +17,7 @@ struct TrainingData {
   std::shared_ptr<const SampleSet> samples;
   Split split;
   ClassBalance balance = {};
+  std::vector<SkippedRows> skipped = {};  // of each file; empty where the plan leaves out none
 };
 
 // Throws Error(data) where the folder does not hold what the plan names, Error(usage) where it

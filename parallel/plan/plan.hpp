@@ -52,12 +52,15 @@ struct TaskPlan {
   double rare_share =
       0.0;  // bank: of an epoch's samples, how many are drawn from class 1; 0: as is
 
-  index_t tokens = 128;        // ag_news, text: of a sample
-  index_t vocabulary = 20000;  // ag_news: words, with what stands for none and for others
+  index_t tokens = 128;                // ag_news, text: of a sample
+  index_t vocabulary = 20000;          // ag_news: words, with what stands for none and for others
+  std::string faulty_rows = "refuse";  // bank, ag_news: rows that break the form; or "skip"
   TargetPlan target;
   TargetPlan accept;  // what the model is to reach in the end; a range where both bounds are given
   TaskText text;
   friend bool operator==(const TaskPlan&, const TaskPlan&) = default;
+  // Files of which faulty rows are left out; else the first one is refused.
+  bool skips_faulty_rows() const { return faulty_rows == "skip"; }
 };
 
 struct ModelPlan {

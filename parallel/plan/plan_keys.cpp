@@ -95,6 +95,9 @@ void add_task(Keys& keys) {
   used_by("task.dataset", {"ag_news", "text"});
   add_result("task.vocabulary", &field_at<&Plan::task, &TaskPlan::vocabulary>, vocabulary, "20000");
   used_by("task.dataset", {"ag_news"});
+  add_result("task.faulty_rows", &field_at<&Plan::task, &TaskPlan::faulty_rows>,
+             Choices{{"refuse", "skip"}}, "\"skip\"");
+  used_by("task.dataset", {"bank", "ag_news"});
   // No bit depends on it, as on a layout.
   const auto add = adder(keys, KeyScope::layout);
   constexpr auto target = &TaskPlan::target;

@@ -46,3 +46,24 @@ TEST_CASE("plans of tables and texts are legal, and their samples have the model
   CHECK(sample_shape(text.task).labels == 32);
   CHECK(sample_shape(text.task).classes == 256);
 }
+
+TEST_CASE("faulty rows are refused unless the plan says otherwise, in files that have a form") {
+  Plan plan = sample_plan();
+  CHECK_FALSE(plan.task.skips_faulty_rows());
+  plan.task.faulty_rows = "skip";
+  REQUIRE(validate(plan, std::nullopt).size() == 1);
+  CHECK(validate(plan, std::nullopt)[0].message ==
+        "task.dataset = \"cifar10\" does not use it; remove it, or set task.dataset = \"bank\" or "
+        "\"ag_news\"");
+  plan.task.dataset = "bank";
+  plan.task.train = 30000;
+  plan.task.test = 5000;
+  CHECK(validate(plan, std::nullopt).empty());
+  CHECK(plan.task.skips_faulty_rows());
+  plan.task.faulty_rows = "skp";
+  REQUIRE(validate(plan, std::nullopt).size() == 1);
+  CHECK(validate(plan, std::nullopt)[0].key == "task.faulty_rows");
+  CHECK(
+      validate(plan, std::nullopt)[0].message ==
+      "expected \"refuse\" or \"skip\"; found \"skp\"; nearest legal: task.faulty_rows = \"skip\"");
+}
