@@ -22,6 +22,7 @@
 #include "apps/drill_command.hpp"
 #include "apps/eval_command.hpp"
 #include "apps/layouts_command.hpp"
+#include "apps/profile_command.hpp"
 #include "apps/train_command.hpp"
 #include "apps/usage_fault.hpp"
 #include "apps/version_command.hpp"
@@ -57,6 +58,7 @@ struct CommandLine {
   ResumeOptions resume;
   LayoutsOptions layouts;
   EvalOptions eval;
+  ProfileOptions profile;
   DrillOptions drill;
   DataMakeOptions make;
   CkptArguments ckpt;
@@ -132,6 +134,28 @@ void add_eval(CLI::App& app, CommandLine& line) {
       ->type_name("WHAT");
   eval->add_flag("--allow-plan-change", line.eval.allow_plan_change,
                  "judge although task, model or data are not those that were saved");
+}
+
+void add_profile(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand(
+      "profile",
+      "where each rank's steps go, who waits for whom and why, memory at the peak; started by mpirun "
+      "or srun, or alone");
+  add_plan_arguments(*command, line);
+  add_data_argument(*command, line);
+  ProfileOptions& options = line.profile;
+  command->add_option("--steps", options.steps, "measured")->capture_default_str();
+  command->add_option("--warmup", options.warm_up, "steps before them")->capture_default_str();
+  command
+      ->add_option("--delay", options.delays,
+                   "RANK:WHERE=MS,...: what a slow rank would do to the run, which gets the same "
+                   "result; WHERE: compute (each step), data (its loader, each step), link (each "
+                   "message that it sends)")
+      ->type_name("LIST");
+  command
+      ->add_option("--trace", options.trace_path,
+                   "the measured steps of all ranks in Chrome's format; replaced where it exists")
+      ->type_name("FILE.json");
 }
 
 void add_drill(CLI::App& app, CommandLine& line) {
@@ -241,6 +265,12 @@ int run_command(const CLI::App& app, const CommandLine& line, Session& session,
     options.json = line.json;
     return layouts(options, session, std::cerr, std::cout);
   }
+  if (app.got_subcommand("profile")) {
+    ProfileOptions options = line.profile;
+    options.inputs = line.inputs;
+    options.json = line.json;
+    return profile(options, session, std::cerr, std::cout);
+  }
   if (app.got_subcommand("eval")) {
     EvalOptions options = line.eval;
     options.inputs = line.inputs;
@@ -293,9 +323,8 @@ void start_with_short_spins(char** argv) {
 }
 
 int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** argv) {
-  if (app.got_subcommand("train") || app.got_subcommand("eval") || app.got_subcommand("layouts")) {
-    return run_on_ranks(app, line, argc, argv);
-  }
+  for (const char* command : {"train", "eval", "layouts", "profile"})
+    if (app.got_subcommand(command)) return run_on_ranks(app, line, argc, argv);
   if (app.got_subcommand("check")) {
     const Plan plan = load_plan(line.inputs.plan_path, line.inputs.overrides, line.num_ranks);
     if (!line.check_run.empty())
@@ -359,6 +388,7 @@ int main(int argc, char** argv) {
   add_eval(app, line);
   add_drill(app, line);
   add_layouts(app, line);
+  add_profile(app, line);
   add_ckpt(app, line.ckpt);
 
   CLI::App* bench = app.add_subcommand("bench", "measure the machine");

@@ -1,6 +1,7 @@
 #include "apps/microbatch_work.hpp"
 
 #include <cassert>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -50,6 +51,7 @@ Tensor TrainingWork::forward(index_t number, Tensor input) {
   const Trace::Span span(&context_.trace, Activity::forward, "forward", number);
   context_.arena.set_phase(Phase::forward);
   drill::reach("forward");
+  if (number == 0 && delay_.count() > 0) std::this_thread::sleep_for(delay_);
   const Range rows{number * micro_, (number + 1) * micro_};
   StageModel::Output output =
       model_.forward(context_, to_device(context_, model_, *batch_, rows, scale_), std::move(input),

@@ -3,6 +3,7 @@
 // evaluation.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <utility>
@@ -54,6 +55,9 @@ class TrainingWork final : public pipeline::StageWork {
   };
   void set_gradient_watch(GradientWatch watch) { gradient_watch_ = std::move(watch); }
 
+  // Each step's first forward pass takes so much longer.
+  void slow_down(std::chrono::nanoseconds delay) { delay_ = delay; }
+
  private:
   Pass pass_of(index_t number) const;
 
@@ -68,6 +72,7 @@ class TrainingWork final : public pipeline::StageWork {
   std::map<index_t, StageModel::State> under_way_;
   std::vector<LossSums> lane_sums_;
   GradientWatch gradient_watch_;
+  std::chrono::nanoseconds delay_{};
 };
 
 // Microbatches `mine` of an evaluation, without augmentation and dropout.

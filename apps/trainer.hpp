@@ -70,6 +70,9 @@ class Trainer {
   // count of updates, too; its loss is recorded as NaN, which is all that a resume needs.
   StepResult step();
 
+  // Each later step takes this rank so much longer; changes no bit.
+  void slow_down(std::chrono::nanoseconds delay) { work_->slow_down(delay); }
+
   // What this rank computed the last step with; valid until the next one.
   const HostBatch& batch() const { return *batch_; }
 

@@ -29,13 +29,17 @@ Trace::Span::~Span() {
   trace_->open_ = parent_;
   if (parent_) parent_->nested_ns_ += total_ns;
   if (is_recorded_ && trace_->has_room())
-    trace_->events_.push_back({name_, activity_, begin_ns_, end_ns, bytes_, index_});
+    trace_->events_.push_back({name_, activity_, group_, begin_ns_, end_ns, bytes_, index_});
+}
+
+void Trace::Span::set_group(std::string_view group) {
+  if (is_recorded_) group_ = static_cast<std::uint16_t>(trace_->intern(group));
 }
 
 void Trace::add_interval(const IntervalLabel& label, std::int64_t begin_ns, std::int64_t end_ns) {
   if (!has_room()) return;
-  intervals_.push_back(
-      {intern(label.row), intern(label.name), begin_ns, end_ns, label.bytes, label.index});
+  intervals_.push_back({intern(label.row), intern(label.name), begin_ns, end_ns, label.bytes,
+                        label.index, label.exchange});
 }
 
 bool Trace::has_room() {

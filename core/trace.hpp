@@ -34,10 +34,21 @@ class Trace {
   struct Event {
     std::uint32_t name;  // index into names()
     Activity activity;
+    std::uint16_t group;    // index into names(): who communicates; or no_group
     std::int64_t begin_ns;  // since the trace began
     std::int64_t end_ns;
     std::uint64_t bytes;  // payload sent, for communication
-    std::int64_t index;   // of a microbatch, or -1
+    std::int64_t index;   // of a microbatch; with a group, of its collectives; or -1
+  };
+  static constexpr std::uint16_t no_group = 0xffff;
+
+  // Which collective of its group, or which message between two ranks, an interval is; the same on
+  // all that take part.
+  struct Exchange {
+    enum class Kind : std::uint8_t { none, collective, send, receive };
+    Kind kind = Kind::none;
+    std::int32_t peer = -1;    // of a message: the other's world rank
+    std::int64_t number = -1;  // of a group's collectives, or of a pair's messages one way
   };
 
   // What goes on beside the main thread's spans, and is no part of the account: a collective from
@@ -49,12 +60,14 @@ class Trace {
     std::int64_t end_ns;
     std::uint64_t bytes;
     std::int64_t index;  // of a step, or -1
+    Exchange exchange;
   };
   struct IntervalLabel {
     std::string_view row;
     std::string_view name;
     std::uint64_t bytes = 0;
     std::int64_t index = -1;
+    Exchange exchange = {};
   };
 
   // Of both kinds together: some 50 MB, then they are counted and dropped.
@@ -69,6 +82,8 @@ class Trace {
     Span(const Span&) = delete;
     Span& operator=(const Span&) = delete;
     void add_bytes(std::uint64_t bytes) { bytes_ += bytes; }
+    // For communication.
+    void set_group(std::string_view group);
 
    private:
     Trace* trace_;
@@ -79,6 +94,7 @@ class Trace {
     std::int64_t nested_ns_ = 0;
     std::uint64_t bytes_ = 0;
     std::int64_t index_ = -1;
+    std::uint16_t group_ = no_group;
     bool is_recorded_ = false;  // recording may begin or end within a span
   };
 

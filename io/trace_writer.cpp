@@ -55,12 +55,30 @@ class RankEvents {
         place_.rank, row, row));
   }
 
-  // Times in microseconds, to the nanosecond.
+  // Microseconds, to the nanosecond.
+  static std::string us(std::int64_t ns) {
+    return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", std::abs(ns) / 1000, std::abs(ns) % 1000);
+  }
+
+  // One end of the arrow from a send to its receive: both name the message alike.
+  void add_arrow(int row, std::string_view group, const Trace::Interval& interval) {
+    using Kind = Trace::Exchange::Kind;
+    const Trace::Exchange& message = interval.exchange;
+    if (message.kind != Kind::send && message.kind != Kind::receive) return;
+    const bool is_send = message.kind == Kind::send;
+    const int from = is_send ? place_.rank : message.peer;
+    const int to = is_send ? message.peer : place_.rank;
+    // A receive's end belongs to what comes behind it; the arrow ends within it.
+    const std::int64_t at_ns =
+        is_send ? interval.begin_ns : std::max(interval.begin_ns, interval.end_ns - 1);
+    append(fmt::format(
+        R"({{"ph":"{}",{}"name":"message","cat":"message","id":"{} {}>{} {}","pid":{},"tid":{},"ts":{}}})",
+        is_send ? "s" : "f", is_send ? "" : R"("bp":"e",)", group, from, to, message.number,
+        place_.rank, row, us(at_ns + place_.shift_ns)));
+  }
+
   void add(int row, std::string_view name, std::string_view kind, std::int64_t begin_ns,
            std::int64_t end_ns, const std::string& arguments) {
-    const auto us = [](std::int64_t ns) {
-      return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", std::abs(ns) / 1000, std::abs(ns) % 1000);
-    };
     append(fmt::format(
         R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
         json_string(name), json_string(kind), place_.rank, row, us(begin_ns + place_.shift_ns),
@@ -125,6 +143,7 @@ class RankEvents {
       if (interval->index >= 0) arguments += "," + index_text("step", interval->index);
       add(first_row + number, trace_.names()[interval->name], name, interval->begin_ns,
           interval->end_ns, arguments);
+      add_arrow(first_row + number, name, *interval);
     }
     return static_cast<int>(busy_until.size());
   }

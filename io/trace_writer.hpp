@@ -8,8 +8,9 @@
 //     pipeline   | F0 | wait | B0 | F1 | B1 ...       forward and backward of microbatch k
 //     data       | wait for a batch
 //     loader     | read  read                        the loader's thread
+//     ready      | a full bucket of gradients, until it is launched: those before it come first
 //     tp, dp, .. | collectives and messages of that group from their start to their end; a second
-//                  row where they are under way at once
+//                  row where they are under way at once; an arrow from each send to its receive
 #pragma once
 
 #include <cstdint>

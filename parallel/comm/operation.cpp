@@ -15,7 +15,8 @@ Operation::Operation(Transport& transport, std::shared_ptr<Progress> progress, T
       is_send_(std::holds_alternative<Send>(collective.what)),
       waiting_(collective.waiting),
       channel_(transport, group.members, group.rank, tag, progress_->pool()) {
-  const Trace::Span span(trace_, Activity::communication, name_);
+  Trace::Span span(trace_, Activity::communication, name_, number());
+  span.set_group(group_.name);
   if (trace_ && trace_->is_recording() && group_.members.size() > 1) begin_ns_ = trace_->now_ns();
   try {
     task_ = make_task(channel_, collective.what, algorithm);
@@ -40,23 +41,35 @@ bool Operation::step() {
     task_.reset();  // gives its staging back
     group_.bytes_sent += channel_.bytes_sent();
     if (begin_ns_ >= 0)
-      trace_->add_interval({.row = group_.name, .name = name_, .bytes = channel_.bytes_sent()},
+      trace_->add_interval({.row = group_.name,
+                            .name = name_,
+                            .bytes = channel_.bytes_sent(),
+                            .exchange = exchange()},
                            begin_ns_, trace_->now_ns());
   }
   return channel_.num_moves() != moves;
 }
 
 bool Operation::test() {
-  Trace::Span span(trace_, Activity::communication, name_);
+  Trace::Span span(trace_, Activity::communication, name_, number());
+  span.set_group(group_.name);
   progress_->step_all();
   if (is_done_) span.add_bytes(channel_.bytes_sent());
   return is_done_;
 }
 
 void Operation::wait() {
-  Trace::Span span(trace_, waiting_, name_);
+  Trace::Span span(trace_, waiting_, name_, number());
+  span.set_group(group_.name);
   progress_->run_until_done(*this);
   span.add_bytes(channel_.bytes_sent());
+}
+
+Trace::Exchange Operation::exchange() const {
+  using Kind = Trace::Exchange::Kind;
+  if (peer_ < 0) return {Kind::collective, -1, number()};
+  return {is_send_ ? Kind::send : Kind::receive, group_.members[static_cast<std::size_t>(peer_)],
+          tag_.sequence / 2};
 }
 
 std::string Operation::describe() const {

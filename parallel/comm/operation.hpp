@@ -46,6 +46,10 @@ class Operation {
   std::string deadline_message() const;
 
  private:
+  // Of the group's collectives; -1: a message.
+  std::int64_t number() const { return peer_ < 0 ? tag_.sequence / 2 : -1; }
+  Trace::Exchange exchange() const;
+
   std::shared_ptr<Progress> progress_;
   Trace* trace_;
   Group group_;

@@ -57,6 +57,7 @@ void BucketTransfers::begin(std::vector<float*> nodes) {
   assert(num_finished_ == under_way_.size());
   nodes_ = std::move(nodes);
   missing_ = num_pieces_;
+  ready_ns_.assign(buckets_.size(), 0);
   under_way_.clear();
   num_finished_ = 0;
   bytes_before_ = dp_.bytes_sent();
@@ -67,13 +68,16 @@ void BucketTransfers::complete(Context& context, Range flat) {
   if (buckets_.empty() || flat.empty()) return;
   for_each_overlapping(buckets_, by_position_, flat, [&](std::size_t b) {
     assert(missing_[b] > 0);
-    --missing_[b];
+    if (--missing_[b] == 0) ready_ns_[b] = context.trace.now_ns();
   });
   // In order, whatever is full behind a gap: all ranks start the same collectives alike.
   while (under_way_.size() < buckets_.size() && missing_[under_way_.size()] == 0) {
     const std::size_t next = under_way_.size();
     if (num_finished_ == next) busy_since_ns_ = context.trace.now_ns();
     context.device.fence();
+    if (context.trace.is_recording())
+      context.trace.add_interval({.row = "ready", .name = names_[next]}, ready_ns_[next],
+                                 context.trace.now_ns());
     launch(buckets_[next], names_[next]);
   }
   poll(context);

@@ -79,6 +79,7 @@ class BucketTransfers {
   std::vector<std::size_t> by_position_;  // buckets in order of their place in the flat block
   std::vector<index_t> num_pieces_;       // of each bucket
   std::vector<index_t> missing_;          // of them, in this step
+  std::vector<std::int64_t> ready_ns_;    // when the last of them was there
   std::vector<float*> nodes_;
   std::vector<Transfer> under_way_;  // launched in this step, finished or not
   std::size_t num_finished_ = 0;     // the first of them

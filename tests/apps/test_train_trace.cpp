@@ -24,8 +24,15 @@ struct Span {
 };
 using Rows = std::map<std::string, std::vector<Span>>;  // of one rank, each in order of begin
 
+// From a send to its receive.
+struct Arrow {
+  std::vector<double> begins, ends;  // microseconds; one of each, if the trace is sound
+  std::set<int> from, to;            // ranks
+};
+
 struct TraceOfRun {
   std::map<int, std::string> names;  // of the processes
+  std::map<std::string, Arrow> arrows;
   std::map<int, Rows> ranks;
 };
 
@@ -49,6 +56,13 @@ TraceOfRun read_trace(const std::string& path) {
   }
   for (const Json& event : json.at("traceEvents")) {
     if (event.at("ph") == "M") continue;
+    if (event.at("ph") == "s" || event.at("ph") == "f") {
+      Arrow& arrow = trace.arrows[event.at("id")];
+      const bool begins = event.at("ph") == "s";
+      (begins ? arrow.begins : arrow.ends).push_back(event.at("ts"));
+      (begins ? arrow.from : arrow.to).insert(event.at("pid").get<int>());
+      continue;
+    }
     REQUIRE(event.at("ph") == "X");
     const double begin = event.at("ts"), duration = event.at("dur");
     REQUIRE(duration >= 0.0);
@@ -133,6 +147,18 @@ TEST_CASE("a trace of four ranks shows one forward, one backward") {
                                                   {2, "rank 2: tp 0, dp 0, pp 1"},
                                                   {3, "rank 3: tp 1, dp 0, pp 1"}});
   REQUIRE(trace.ranks.size() == 4);
+  // 8 activations and 8 gradients of each of 3 steps, between the stages of either tp rank.
+  std::size_t num_pipeline = 0;
+  for (const auto& [id, arrow] : trace.arrows) {
+    INFO("arrow " << id);
+    REQUIRE(arrow.begins.size() == 1);
+    REQUIRE(arrow.ends.size() == 1);
+    CHECK(arrow.begins[0] <= arrow.ends[0]);
+    if (!id.starts_with("pp ")) continue;
+    ++num_pipeline;
+    CHECK(std::abs(*arrow.from.begin() - *arrow.to.begin()) == 2);
+  }
+  CHECK(num_pipeline == 2 * 3 * (8 + 8));
   for (auto& [rank, rows] : trace.ranks) {
     for (const auto& [name, spans] : rows) {
       INFO("rank " << rank << ", " << name);
