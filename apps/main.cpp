@@ -23,6 +23,7 @@
 #include "apps/eval_command.hpp"
 #include "apps/layouts_command.hpp"
 #include "apps/profile_command.hpp"
+#include "apps/report_arguments.hpp"
 #include "apps/train_command.hpp"
 #include "apps/usage_fault.hpp"
 #include "apps/version_command.hpp"
@@ -62,6 +63,7 @@ struct CommandLine {
   DrillOptions drill;
   DataMakeOptions make;
   CkptArguments ckpt;
+  IdealOptions ideal;
   std::string info_folder;
   std::string info_dataset;
   std::string check_run;
@@ -345,6 +347,7 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
     return bench_gemm(load_plan(line.inputs.plan_path, line.inputs.overrides), line.json, std::cerr,
                       std::cout);
   }
+  if (app.got_subcommand("ideal")) return ideal(line.ideal, std::cerr, std::cout);
   if (app.got_subcommand("ckpt")) return run_ckpt(*app.get_subcommand("ckpt"), line.ckpt);
   const CLI::App* data = app.get_subcommand("data");
   if (data->got_subcommand("make")) {
@@ -390,6 +393,7 @@ int main(int argc, char** argv) {
   add_layouts(app, line);
   add_profile(app, line);
   add_ckpt(app, line.ckpt);
+  add_ideal(app, line.ideal);
 
   CLI::App* bench = app.add_subcommand("bench", "measure the machine");
   bench->require_subcommand(1);

@@ -307,6 +307,29 @@ TEST_CASE("a grid of layouts with a slip, or of which none can run") {
   CHECK(weft::test::run_weft("layouts " + plan).exit_code == 2);
 }
 
+// Of one process: these commands run nothing.
+TEST_CASE("an idealized model or a study with a slip") {
+  const auto require_one = [](const std::string& arguments, const std::string& part) {
+    const ProcessResult result = weft::test::run_weft(arguments);
+    INFO(arguments << "\nexpected: " << part << "\n" << result.text);
+    CHECK(result.exit_code == 2);
+    CHECK(count(result.text, "weft: ") == 1);
+    CHECK(result.text.find(part) != std::string::npos);
+    CHECK(result.out.empty());
+  };
+  require_one("ideal --hiden 12", "ideal: unknown option --hiden; did you mean --hidden?");
+  require_one("ideal --hidden 19", "Give --hidden 18, or --communication 19");
+  require_one("ideal --ranks 6 --stages 4", "Give 4 or 8");
+  require_one("ideal --ranks 1,two", "two");
+  require_one("ideal --compute nan", "--compute: expected 0 or more; found nan");
+  require_one("ideal --scaling weka", "did you mean weak?");
+  require_one("ideal --local 40,-1", "--local: expected milliseconds of 0 or more; found -1");
+  require_one("ideal --svg plot.png", "Give plot.png.svg");
+  require_one("ideal --study /nonexistent/it.json", "--study: cannot open /nonexistent/it.json");
+  require_one("ideal --study " + plan, "expected what `weft layouts --json` writes");
+  require_one("ideal --study it.json --compute 3", "--compute");
+}
+
 // The ranks that wait for a layout of fewer ranks learn of its end.
 TEST_CASE("an error inside a layout ends all ranks and names the layout") {
   const std::string end = plan + " --set 'task.split={train=900,validation=100,seed=7}' --data " +
