@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/metrics_json.hpp"
 #include "apps/time_account.hpp"
 #include "apps/trainer.hpp"
 #include "core/error.hpp"
@@ -45,7 +46,8 @@ void add_account(const Account& begin, const Account& end, index_t num_steps,
 }  // namespace
 
 RankRun run_layout(const Plan& plan, const TrainingData& data, Transport& transport,
-                   index_t num_warm_up, const std::function<void(index_t step)>& on_step) {
+                   index_t num_warm_up, bool evaluates,
+                   const std::function<void(index_t step)>& on_step) {
   assert(num_warm_up < plan.num_steps());
   Trainer trainer(plan, data, transport);
   RankRun run;
@@ -70,6 +72,11 @@ RankRun run_layout(const Plan& plan, const TrainingData& data, Transport& transp
   for (index_t i = 0; i < num_measured; ++i) step();
   add_account(begin, Account(trainer), num_measured, figures);
   figures.peak_bytes = trainer.context().arena.peak().total;
+  if (evaluates) {
+    const Evaluation evaluation = trainer.evaluate(EvalSplit::validation);
+    run.metrics =
+        metrics_json(evaluation, data.samples->class_names(), best_threshold(evaluation));
+  }
   figures.loss_hash = trainer.loss_hash();
   figures.state_hash = trainer.state_hash();
   run.figures.assign(reinterpret_cast<const char*>(&figures), sizeof(figures));
@@ -80,6 +87,7 @@ LayoutRun combine(const std::vector<std::string_view>& figures, RankRun mine) {
   LayoutRun run;
   run.steps = std::move(mine.steps);
   run.transport = std::move(mine.transport);
+  run.metrics = std::move(mine.metrics);
   std::int64_t buckets_ns = 0, exposed_ns = 0;
   for (std::size_t rank = 0; rank < figures.size(); ++rank) {
     RankFigures one{};

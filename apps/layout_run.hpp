@@ -16,14 +16,17 @@ namespace weft {
 // What one rank has measured; its text is for the way to the others.
 struct RankRun {
   StepStatistics steps{0};
+  nlohmann::ordered_json metrics;
   std::string transport;
   std::string figures;
 };
 
-// Collective over the transport. All steps of the plan, without evaluation; `on_step` is called
-// after each. Throws what Trainer throws.
+// Collective over the transport. All steps of the plan, then with `evaluates` its metrics on the
+// validation part, which no figure counts; `on_step` is called after each step. Throws what Trainer
+// throws.
 RankRun run_layout(const Plan& plan, const TrainingData& data, Transport& transport,
-                   index_t num_warm_up, const std::function<void(index_t step)>& on_step);
+                   index_t num_warm_up, bool evaluates,
+                   const std::function<void(index_t step)>& on_step);
 
 // Local. `figures`: of all ranks of the layout, in rank order. `mine`: this rank's, if it was one.
 LayoutRun combine(const std::vector<std::string_view>& figures, RankRun mine);

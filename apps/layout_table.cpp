@@ -35,7 +35,11 @@ RowFigures LayoutTable::figures(const LayoutRow& row) const {
   all.p95_ms = steps.p95_ms();
   all.samples_per_s = steps.samples_per_second();
   const auto ranks = static_cast<double>(row.num_ranks());
-  if (all.median_ms > 0.0) all.speed_up = steps_of(reference()).median_ms() / all.median_ms;
+  if (all.median_ms > 0.0) {
+    const double batches = static_cast<double>(row.layout.plan.batch.global) /
+                           static_cast<double>(reference().layout.plan.batch.global);
+    all.speed_up = batches * steps_of(reference()).median_ms() / all.median_ms;
+  }
   all.efficiency = all.speed_up * static_cast<double>(reference().num_ranks()) / ranks;
   if (all.samples_per_s > 0.0) all.device_s_per_1000_samples = 1000.0 * ranks / all.samples_per_s;
   const double part = 1.0 / static_cast<double>(row.runs.size());
@@ -54,14 +58,21 @@ RowFigures LayoutTable::figures(const LayoutRow& row) const {
   all.other = 1.0 - std::accumulate(all.activities.begin(), all.activities.end(), 0.0);
   const Plan& own = row.layout.plan;
   all.ideal_bubble = ideal_bubble(own.layout.pp, pipeline_microbatches(own));
-  all.same_bits = has_bits_of(row, rows.front().runs.front());
+  all.same_bits = has_bits_of(row, first_alike(row));
   return all;
+}
+
+const LayoutRun& LayoutTable::first_alike(const LayoutRow& row) const {
+  const auto first = std::find_if(rows.begin(), rows.end(), [&](const LayoutRow& other) {
+    return other.layout.plan.batch.global == row.layout.plan.batch.global;
+  });
+  return first->runs.front();
 }
 
 std::vector<std::string> LayoutTable::differing() const {
   std::vector<std::string> names;
   for (const LayoutRow& row : rows) {
-    if (!has_bits_of(row, rows.front().runs.front())) names.push_back(row.layout.name);
+    if (!has_bits_of(row, first_alike(row))) names.push_back(row.layout.name);
   }
   return names;
 }

@@ -30,6 +30,7 @@ struct LayoutRun {
   // The part of the time in which gradient buckets were under way that nobody waited for them, over
   // all ranks; empty where there are none.
   std::optional<double> hidden_share;
+  nlohmann::ordered_json metrics;  // on the validation part, after the last step; null: not asked
 
   friend bool same_bits(const LayoutRun& a, const LayoutRun& b) {
     return a.state_hash == b.state_hash && a.loss_hash == b.loss_hash;
@@ -47,7 +48,7 @@ struct LayoutRow {
 struct RowFigures {
   double median_ms, p95_ms;  // of the measured steps of all repeats
   double samples_per_s;
-  double speed_up;    // of the median, against the reference
+  double speed_up;    // of samples by the median, against the reference: with its batch, of time
   double efficiency;  // speed-up by how many times more ranks it has
   double device_s_per_1000_samples;
   std::uint64_t peak_bytes;
@@ -56,7 +57,7 @@ struct RowFigures {
   double other;                                   // what is missing to 1
   double ideal_bubble;
   std::optional<double> hidden_share;
-  bool same_bits;  // all its runs, as the first run of the first row
+  bool same_bits;  // all its runs, as LayoutTable::first_alike
 
   double activity(Activity which) const { return activities[static_cast<std::size_t>(which)]; }
 };
@@ -73,7 +74,9 @@ struct LayoutTable {
   // The first of those with the fewest ranks.
   const LayoutRow& reference() const;
   RowFigures figures(const LayoutRow& row) const;
-  // Names of the layouts with a run that has other hashes than the first run of the first row.
+  // The first run of the first row with the same global batch: the bits that are expected.
+  const LayoutRun& first_alike(const LayoutRow& row) const;
+  // Names of the layouts with a run that has other hashes than that.
   std::vector<std::string> differing() const;
   bool same_bits() const { return differing().empty(); }
   // Other bits where exact mode promises the same.

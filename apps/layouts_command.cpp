@@ -18,8 +18,10 @@
 #include "apps/layout_run.hpp"
 #include "apps/layout_table.hpp"
 #include "apps/progress_line.hpp"
+#include "apps/weak_scaling.hpp"
 #include "core/kokkos_session.hpp"
 #include "parallel/comm/transport_registry.hpp"
+#include "parallel/plan/nearest.hpp"
 
 namespace weft {
 
@@ -83,19 +85,25 @@ class LayoutsJob {
     table_.num_repeats = options_.repeats;
     table_.num_warm_up = options_.warm_up;
     require_equal(start_.world(), "the grid",
-                  fmt::format("{} --repeat {} --warmup {}", options_.grid, options_.repeats,
-                              options_.warm_up),
+                  fmt::format("{} --repeat {} --warmup {} --scaling {} --evaluate {}",
+                              options_.grid, options_.repeats, options_.warm_up, options_.scaling,
+                              options_.evaluates),
                   "Start all ranks with the same arguments");
     agree(start_.world(), "grid", [&] {
       check_counts();
       table_.grid = layouts_of(table_.plan, parse_grid(options_.grid), session_.size(),
                                built_in_transports());
+      if (options_.scaling == "weak") scale_weakly(table_.grid);
       require_some();
     });
     for (const GridLayout& layout : table_.grid.to_run) table_.rows.push_back({layout});
   }
 
   void check_counts() const {
+    const std::vector<std::string> kinds{"strong", "weak"};
+    require(options_.scaling == kinds[0] || options_.scaling == kinds[1], ExitCode::usage,
+            fmt::format("--scaling: expected strong or weak; found {}; did you mean {}?",
+                        options_.scaling, kinds[nearest_name(options_.scaling, kinds)]));
     require(options_.repeats >= 1, ExitCode::usage,
             fmt::format("--repeat: expected 1 or more; found {}", options_.repeats));
     const index_t steps = table_.plan.num_steps();
@@ -150,7 +158,7 @@ class LayoutsJob {
       // Outside of what follows, so that it goes in order when a trainer throws what all know of.
       const std::unique_ptr<Transport> transport = part.start->open_transport(plan);
       try {
-        mine = run_layout(plan, data_, *transport, options_.warm_up,
+        mine = run_layout(plan, data_, *transport, options_.warm_up, options_.evaluates,
                           [&](index_t step) { show_step(row, step); });
         return says_figures + mine.figures;
       } catch (const AgreedError& error) {
@@ -192,7 +200,7 @@ class LayoutsJob {
 
   void say_finished(const LayoutRow& row) {
     const LayoutRun& run = row.runs.back();
-    const bool is_same = same_bits(run, table_.rows.front().runs.front());
+    const bool is_same = same_bits(run, table_.first_alike(row));
     progress_.keep(
         fmt::format("[{}/{}] {}: {:.2f} ms a step, {:.1f} samples/s, state {:.8}{}", num_finished_,
                     options_.repeats * static_cast<index_t>(table_.rows.size()), row.layout.name,

@@ -216,6 +216,13 @@ void add_layouts(CLI::App& app, CommandLine& line) {
                       "steps of each run (default: run.steps of the plan, else 20)");
   layouts->add_option("--warmup", line.layouts.warm_up, "of these steps not measured")
       ->capture_default_str();
+  layouts
+      ->add_option("--scaling", line.layouts.scaling,
+                   "strong: the plan's global batch on each layout; weak: so much a replica")
+      ->capture_default_str()
+      ->type_name("strong|weak");
+  layouts->add_flag("--evaluate", line.layouts.evaluates,
+                    "after each run judge the model on the validation part, and by task.accept");
 }
 
 void add_data(CLI::App& app, CommandLine& line) {

@@ -2,6 +2,7 @@
 #include "apps/layout_json.hpp"
 #include "apps/layout_table.hpp"
 #include "apps/leak_mark.hpp"
+#include "apps/study_figures.hpp"
 
 namespace weft {
 
@@ -52,6 +53,7 @@ Json row_json(const LayoutTable& table, const LayoutRow& row) {
                {"loss_hash", row.runs.front().loss_hash.text()},
                {"same_bits", figures.same_bits}};
   if (figures.hidden_share) json["hidden_buckets_percent"] = 100 * *figures.hidden_share;
+  json.update(scaling_json(table, row));
   return json;
 }
 
@@ -72,6 +74,7 @@ Json table_json(const LayoutTable& table) {
             {"warm_up_steps", table.num_warm_up},
             {"same_bits", table.same_bits()},
             {"differing", table.differing()},
+            {"acceptance", acceptance_json(table)},
             {"rows", std::move(rows)},
             {"skipped", std::move(skipped)},
             {"duplicates", table.grid.num_duplicates}};

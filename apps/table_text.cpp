@@ -9,6 +9,7 @@
 
 #include "apps/layout_table.hpp"
 #include "apps/leak_mark.hpp"
+#include "apps/study_figures.hpp"
 
 namespace weft {
 
@@ -147,6 +148,7 @@ void print_grid(const LayoutTable& table, std::ostream& text) {
 void print_table(const LayoutTable& table, std::ostream& text) {
   print_speeds(table, text);
   print_accounts(table, text);
+  print_scaling(table, text);
   say_leak(table.plan.task, text);
   text << std::flush;
 }
@@ -154,6 +156,13 @@ void print_table(const LayoutTable& table, std::ostream& text) {
 std::string verdict_text(const LayoutTable& table) {
   const std::vector<std::string> differing = table.differing();
   const LayoutRow& first = table.rows.front();
+  const bool is_one_batch =
+      std::all_of(table.rows.begin(), table.rows.end(), [&](const LayoutRow& row) {
+        return row.layout.plan.batch.global == first.layout.plan.batch.global;
+      });
+  if (differing.empty() && !is_one_batch) {
+    return fmt::format("same bits on all layouts of equal batch, of {} layouts", table.rows.size());
+  }
   if (differing.empty()) {
     return fmt::format("same bits on {}: state_hash {}, loss_hash {}",
                        table.rows.size() == 1 ? "the one layout"
@@ -162,7 +171,9 @@ std::string verdict_text(const LayoutTable& table) {
   }
   const std::string who =
       fmt::format("{} of {} layouts have other bits than the first run of {}: {}", differing.size(),
-                  table.rows.size(), first.layout.name, fmt::join(differing, "; "));
+                  table.rows.size(),
+                  is_one_batch ? first.layout.name : "the first layout with the same batch",
+                  fmt::join(differing, "; "));
   if (!table.is_broken()) return who + " (fast mode promises none)";
   return who + ". In exact mode this is a fault of weft: please report it with this table";
 }

@@ -304,6 +304,7 @@ TEST_CASE("a grid of layouts with a slip, or of which none can run") {
   require_grid("'tp=1,2' --warmup 5 --steps 5", 2, {"--warmup", "5 steps"});
   require_grid("'tp=1,2' --repeat 0", 2, {"--repeat", "found 0"});
   require_grid("'tp=1,2' --steps 0", 2, {"run.steps", "0"});
+  require_grid("'tp=1,2' --scaling weka", 2, {"--scaling", "weka", "did you mean weak?"});
   CHECK(weft::test::run_weft("layouts " + plan).exit_code == 2);
 }
 

@@ -134,6 +134,41 @@ TEST_CASE("weft layouts: a grid in one allocation, with the bits of weft train",
   CHECK(result.text.find("same bits on all ") != std::string::npos);
 }
 
+TEST_CASE("weft layouts: weak scaling and evaluation, with what weft train gives", "[synthetic]") {
+  const std::string plan = four + synthetic_data() + " --set run.steps=3";
+  const ProcessResult result = weft::test::run_weft_ranks(
+      2, "layouts " + plan +
+             " --set 'task.accept={metric=\"accuracy\",at_least=0.0}' --warmup 1 --json"
+             " --scaling weak --evaluate --grid 'dp=1,2'");
+  INFO(result.text);
+  REQUIRE(result.exit_code == 0);
+  const nlohmann::json table = result.json();
+  CHECK(table.at("same_bits") == true);
+  CHECK(table.at("acceptance").at("all_accepted") == true);
+  const nlohmann::json& rows = table.at("rows");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].at("scaling") == "baseline");
+  CHECK(rows[1].at("scaling") == "weak");
+  CHECK(rows[1].at("global_batch") == 2 * rows[0].at("global_batch").get<int>());
+  for (const nlohmann::json& row : rows) {
+    const std::string run = weft::test::fresh_folder("run") + "/it";
+    const ProcessResult trained = weft::test::run_weft_ranks(
+        row.at("ranks").get<int>(),
+        "train " + plan + " --json --run " + run +
+            " --set layout.dp=" + std::to_string(row.at("ranks").get<int>()) +
+            " --set batch.global=" + std::to_string(row.at("global_batch").get<int>()));
+    INFO(trained.text);
+    REQUIRE(trained.exit_code == 0);
+    const nlohmann::json summary = trained.json();
+    CHECK(row.at("state_hash") == summary.at("state_hash"));
+    CHECK(row.at("loss_hash") == summary.at("loss_hash"));
+    const nlohmann::json& metrics = summary.at("metrics");
+    for (const char* metric : {"loss", "accuracy", "macro_f1"}) {
+      CHECK(row.at("validation").at(metric) == metrics.at(std::string("validation_") + metric));
+    }
+  }
+}
+
 TEST_CASE("rank order and threads are layout", "[synthetic]") {
   require_one_result(twelve + synthetic_data(), {{1, 1, ""},
                                                  {3, 2, ""},
