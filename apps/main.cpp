@@ -64,6 +64,7 @@ struct CommandLine {
   DataMakeOptions make;
   CkptArguments ckpt;
   IdealOptions ideal;
+  ReportOptions report;
   std::string info_folder;
   std::string info_dataset;
   std::string check_run;
@@ -355,6 +356,7 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
                       std::cout);
   }
   if (app.got_subcommand("ideal")) return ideal(line.ideal, std::cerr, std::cout);
+  if (app.got_subcommand("report")) return report(line.report, std::cerr, std::cout);
   if (app.got_subcommand("ckpt")) return run_ckpt(*app.get_subcommand("ckpt"), line.ckpt);
   const CLI::App* data = app.get_subcommand("data");
   if (data->got_subcommand("make")) {
@@ -401,6 +403,7 @@ int main(int argc, char** argv) {
   add_profile(app, line);
   add_ckpt(app, line.ckpt);
   add_ideal(app, line.ideal);
+  add_report(app, line.report);
 
   CLI::App* bench = app.add_subcommand("bench", "measure the machine");
   bench->require_subcommand(1);

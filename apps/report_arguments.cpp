@@ -42,4 +42,26 @@ void add_ideal(CLI::App& app, IdealOptions& options) {
   ideal->add_flag("--json", options.json, "one JSON object on the last line of standard output");
 }
 
+void add_report(CLI::App& app, ReportOptions& options) {
+  CLI::App* report = app.add_subcommand(
+      "report",
+      "one page of HTML, whole in itself, out of what runs recorded: curves, step times, where "
+      "time and memory go, plan, versions, uses of the test part, sliders of the idealized model");
+  report->add_option("RUN", options.runs, "run folders; nothing is written there")->required();
+  report
+      ->add_option("--study", options.study,
+                   "a study's scaling, too: the standard output of weft layouts --json")
+      ->type_name("FILE");
+  CLI::Option* html =
+      report
+          ->add_option("--html", options.html,
+                       "the page's file (*.html), which is replaced where it exists (default: "
+                       "RUN.html, of several runs report.html beside the first)")
+          ->type_name("FILE");
+  report
+      ->add_flag("--markdown", options.markdown,
+                 "as Markdown on standard output: all but the pictures")
+      ->excludes(html);
+}
+
 }  // namespace weft

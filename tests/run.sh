@@ -9,6 +9,7 @@
 #   WEFT_MUTATIONS=1            afterwards the mutation leg, too (tests/mutation/run.sh)
 #   WEFT_WERROR=1               warnings are errors
 #   WEFT_SLURM=1                installs Slurm (Debian, root) for the test of the job scripts on it, else skipped
+#   WEFT_CHROMIUM=1             installs Chromium (Debian, root) for the test of a report's page, else skipped
 #   WEFT_TEST_CIFAR10=DIR       the real CIFAR-10 (official binary files): its tests run, else skip
 #   WEFT_TEST_BANK=DIR, WEFT_TEST_AG_NEWS=DIR, WEFT_TEST_TEXT=DIR   the same for the real tables and texts
 set -euo pipefail
@@ -21,6 +22,7 @@ say() { printf '\n== %s\n' "$*"; }
 say "setting up"
 kokkos=$(apps/setup.sh)
 if [ "${WEFT_SLURM:-0}" = 1 ]; then tests/slurm/install.sh; fi
+if [ "${WEFT_CHROMIUM:-0}" = 1 ]; then tests/browser/install.sh; fi
 
 # build PRESET [TARGET]
 build() {
