@@ -1,15 +1,18 @@
 #include "apps/check_command.hpp"
 
 #include <ostream>
+#include <utility>
 
 #include "apps/check_report.hpp"
+#include "apps/layout_study.hpp"
 #include "core/error.hpp"
 
 namespace weft {
 
 int check_plan(const Plan& plan, std::optional<index_t> num_ranks, bool json, std::ostream& text,
                std::ostream& out) {
-  const std::vector<PlanFault> faults = validate(plan, num_ranks);
+  std::vector<PlanFault> faults = validate(plan, num_ranks);
+  for (PlanFault& fault : study_faults(plan)) faults.push_back(std::move(fault));
   if (!faults.empty()) {
     for (const PlanFault& fault : faults) text << fault.key << ": " << fault.message << '\n';
     const nlohmann::ordered_json record = {

@@ -41,13 +41,7 @@ GridLayout layout_of(const Plan& plan, const std::string& item, index_t num_rank
   Plan base = plan;
   base.layout.tp = base.layout.dp = base.layout.pp = 1;
   base.layout.stages.clear();
-  std::vector<GridAxis> axes;
-  try {
-    axes = parse_grid(item);
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    fail(text.starts_with("--grid: ") ? text.substr(8) : text);
-  }
+  const auto axes = parse_grid(item, fmt::format("--layouts: \"{}\"", item));
   GridLayouts found = layouts_of(base, axes, static_cast<int>(num_ranks), built_in_transports());
   if (!found.skipped.empty()) {
     const index_t needed = found.skipped.front().plan.num_ranks();

@@ -16,9 +16,10 @@ namespace weft {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& message) {
-  throw Error(ExitCode::usage, "--grid: " + message);
-}
+// More take days, and are a slip.
+constexpr std::size_t most_combinations = 4096;
+
+[[noreturn]] void fail(const std::string& message) { throw Error(ExitCode::usage, message); }
 
 // Parts of `text` between separators; not inside brackets or quotes. Empty parts are kept.
 template <class IsSeparator>
@@ -53,9 +54,8 @@ std::vector<std::string> split(std::string_view text, IsSeparator&& is_separator
 std::string short_name(const PlanKey& key) { return key.name.substr(key.name.rfind('.') + 1); }
 
 bool is_grid_key(const PlanKey& key) {
-  return key.scope == KeyScope::layout && key.name != "comm.timeout_s" &&
-         key.name != "run.time_limit" && key.name != "checkpoint.every" &&
-         key.name != "checkpoint.overhead" && !key.name.starts_with("integrity.");
+  return key.name.starts_with("layout.") || key.name == "comm.transport" ||
+         key.name == "comm.bucket_bytes";
 }
 
 const PlanKey& key_named(const std::string& name) {
@@ -131,9 +131,7 @@ GridAxis parse_axis(const std::string& item) {
   return axis;
 }
 
-}  // namespace
-
-std::vector<GridAxis> parse_grid(std::string_view text) {
+std::vector<GridAxis> parse_axes(std::string_view text) {
   std::vector<GridAxis> axes;
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
   for (const std::string& item : split(text, is_space)) {
@@ -146,7 +144,25 @@ std::vector<GridAxis> parse_grid(std::string_view text) {
     axes.push_back(std::move(axis));
   }
   if (axes.empty()) fail("is empty; give lists of values, such as \"tp=1,2 dp=1,2\"");
+  std::size_t num_combinations = 1;
+  for (const GridAxis& axis : axes) {
+    num_combinations *= axis.values.size();
+    if (num_combinations > most_combinations) {
+      fail(fmt::format("expected at most {} combinations; found more. Give fewer values",
+                       most_combinations));
+    }
+  }
   return axes;
+}
+
+}  // namespace
+
+std::vector<GridAxis> parse_grid(std::string_view text, std::string_view from) {
+  try {
+    return parse_axes(text);
+  } catch (const Error& error) {
+    throw Error(ExitCode::usage, fmt::format("{}: {}", from, error.what()));
+  }
 }
 
 }  // namespace weft

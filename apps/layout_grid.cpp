@@ -6,14 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/error.hpp"
-
 namespace weft {
 
 namespace {
-
-// More take days, and are a slip.
-constexpr std::size_t most_combinations = 4096;
 
 // The axes of more than one rank, fastest first.
 std::vector<std::string> axes_with_ranks(const LayoutPlan& layout, const std::string& order) {
@@ -160,12 +155,6 @@ GridLayouts layouts_of(const Plan& plan, const std::vector<GridAxis>& axes, int 
       }
     }
     combinations = std::move(longer);
-    if (combinations.size() > most_combinations) {
-      throw Error(ExitCode::usage,
-                  fmt::format("--grid: expected at most {} combinations; found more. Give fewer "
-                              "values",
-                              most_combinations));
-    }
   }
   LayoutCollector collector(num_ranks, transports);
   for (const Plan& combination : combinations) collector.add(combination);

@@ -13,6 +13,7 @@ namespace weft {
 struct GridLayout {
   Plan plan;  // what does not matter for its layout is as by default, so equal runs are equal plans
   std::string name;  // "tp=2 dp=2 pp=1 zero=1 ucx": what matters, and is not as by default
+  bool is_baseline = false;  // stated as what the others are compared with
 };
 
 struct SkippedLayout {
@@ -31,7 +32,7 @@ struct GridLayouts {
 std::vector<std::string> duplicate_rules();
 
 // Of all combinations of `axes`, put into `plan`, which is legal: what runs on at most `num_ranks`
-// ranks with `transports` built in. Throws Error(usage) where there are too many combinations.
+// ranks with `transports` built in.
 GridLayouts layouts_of(const Plan& plan, const std::vector<GridAxis>& axes, int num_ranks,
                        const std::vector<std::string>& transports);
 

@@ -8,6 +8,10 @@
 namespace weft {
 
 const LayoutRow& LayoutTable::reference() const {
+  const auto stated = std::find_if(rows.begin(), rows.end(), [](const LayoutRow& row) {
+    return row.layout.is_baseline;
+  });
+  if (stated != rows.end()) return *stated;
   return *std::min_element(rows.begin(), rows.end(), [](const LayoutRow& a, const LayoutRow& b) {
     return a.num_ranks() < b.num_ranks();
   });

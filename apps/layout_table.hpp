@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/layout_grid.hpp"
+#include "apps/layout_study.hpp"
 #include "apps/skipped_rows.hpp"
 #include "apps/step_statistics.hpp"
 #include "core/hash.hpp"
@@ -67,11 +67,12 @@ struct LayoutTable {
   int num_ranks = 1;  // started
   index_t num_repeats = 1;
   index_t num_warm_up = 0;  // steps at the beginning of each run that are not measured
-  GridLayouts grid;
+  LayoutStudy study;  // what was asked for
+  GridLayouts grid;   // and what that means here
   std::vector<SkippedRows> skipped_rows;  // of the data
   std::vector<LayoutRow> rows;  // of grid.to_run; each with one run at least for what follows
 
-  // The first of those with the fewest ranks.
+  // The stated baseline, else the first of those with the fewest ranks.
   const LayoutRow& reference() const;
   RowFigures figures(const LayoutRow& row) const;
   // The first run of the first row with the same global batch: the bits that are expected.

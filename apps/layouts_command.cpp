@@ -13,9 +13,8 @@
 #include <utility>
 
 #include "apps/agreement.hpp"
-#include "apps/grid_axis.hpp"
-#include "apps/layout_grid.hpp"
 #include "apps/layout_run.hpp"
+#include "apps/layout_study.hpp"
 #include "apps/layout_table.hpp"
 #include "apps/progress_line.hpp"
 #include "apps/weak_scaling.hpp"
@@ -86,15 +85,15 @@ class LayoutsJob {
     table_.num_warm_up = options_.warm_up;
     require_equal(start_.world(), "the grid",
                   fmt::format("{} --repeat {} --warmup {} --scaling {} --evaluate {}",
-                              options_.grid, options_.repeats, options_.warm_up, options_.scaling,
-                              options_.evaluates),
+                              options_.grid.value_or("none"), options_.repeats, options_.warm_up,
+                              options_.scaling, options_.evaluates),
                   "Start all ranks with the same arguments");
     agree(start_.world(), "grid", [&] {
       check_counts();
-      table_.grid = layouts_of(table_.plan, parse_grid(options_.grid), session_.size(),
-                               built_in_transports());
+      table_.study = choose_study(table_.plan, options_.grid);
+      table_.grid = layouts_of(table_.plan, table_.study, session_.size(), built_in_transports());
       if (options_.scaling == "weak") scale_weakly(table_.grid);
-      require_some();
+      require_some(table_.grid, table_.study.from);
     });
     for (const GridLayout& layout : table_.grid.to_run) table_.rows.push_back({layout});
   }
@@ -111,15 +110,6 @@ class LayoutsJob {
             fmt::format("--warmup: expected 0 or more, and fewer than the {} steps of a run; found "
                         "{}. Give a smaller one, or more --steps",
                         steps, options_.warm_up));
-  }
-
-  void require_some() const {
-    if (!table_.grid.to_run.empty()) return;
-    std::string reasons;
-    for (const SkippedLayout& one : table_.grid.skipped) {
-      reasons += fmt::format("\n  {}: {}", one.name, one.reason);
-    }
-    throw Error(ExitCode::usage, "--grid: no layout of it can run here:" + reasons);
   }
 
   // Collective over the run.

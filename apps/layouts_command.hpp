@@ -13,12 +13,12 @@ namespace weft {
 
 struct LayoutsOptions {
   RunInputs inputs;
-  std::string grid;              // apps/grid_axis.hpp
-  index_t repeats = 1;           // of the whole list
-  std::optional<index_t> steps;  // of each run; else run.steps of the plan, else 20
-  index_t warm_up = 2;           // of them not measured
-  std::string scaling = "strong";  // or "weak": the global batch grows with dp
-  bool evaluates = false;  // on the validation part, after each run
+  std::optional<std::string> grid;  // apps/grid_axis.hpp; else that of the plan's [study]
+  index_t repeats = 1;              // of the whole list
+  std::optional<index_t> steps;     // of each run; else run.steps of the plan, else 20
+  index_t warm_up = 2;              // of them not measured
+  std::string scaling = "strong";   // or "weak": the global batch grows with dp
+  bool evaluates = false;           // on the validation part, after each run
   bool json = false;
 };
 

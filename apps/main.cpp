@@ -199,8 +199,9 @@ void add_drill(CLI::App& app, CommandLine& line) {
 void add_layouts(CLI::App& app, CommandLine& line) {
   CLI::App* layouts = app.add_subcommand(
       "layouts",
-      "run a plan on each layout of a grid and compare speed and bits; started by mpirun or srun "
-      "with as many ranks as the largest needs: smaller ones run on the first ranks");
+      "run a plan on each layout of a grid, by default of its study.candidates, and compare speed "
+      "and bits; started by mpirun or srun with as many ranks as the largest needs: smaller ones "
+      "run on the first ranks");
   add_plan_arguments(*layouts, line);
   add_data_argument(*layouts, line);
   layouts
@@ -208,8 +209,8 @@ void add_layouts(CLI::App& app, CommandLine& line) {
                    "KEY=VALUE,VALUE... of the layout, apart by spaces: \"tp=1,2 dp=1,2 "
                    "pp=1,2 zero=0,1 schedule=gpipe,1f1b sequence_parallel=true,false "
                    "transport=ucx,mpi stages=even,[1,2,3] order=tp-dp-pp,dp-tp-pp threads=1,2 "
-                   "bucket_bytes=65536\"; other keys as in the plan. What is not legal is listed")
-      ->required()
+                   "bucket_bytes=65536\"; other keys as in the plan. What is not legal is listed. "
+                   "Without it: study.candidates of the plan, beside its study.baseline")
       ->type_name("GRID");
   layouts->add_option("--repeat", line.layouts.repeats, "times to run the whole list")
       ->capture_default_str();

@@ -61,10 +61,32 @@ void print_skipped(const std::vector<SkippedLayout>& skipped, std::ostream& text
   }
 }
 
+std::string shown_name(const LayoutTable& table, const LayoutRow& row) {
+  return row.layout.name + (&row == &table.reference() ? " (baseline)" : "");
+}
+
 std::size_t name_width(const LayoutTable& table) {
   std::size_t width = 6;  // "layout"
-  for (const LayoutRow& row : table.rows) width = std::max(width, row.layout.name.size());
+  for (const LayoutRow& row : table.rows) width = std::max(width, shown_name(table, row).size());
   return width;
+}
+
+// Whose layouts these are, where the plan names some.
+void print_study(const LayoutTable& table, std::ostream& text) {
+  const LayoutStudy& study = table.study;
+  const StudyPlan& stated = table.plan.study;
+  if (study.from == "study.candidates") {
+    const std::string baseline = study.baseline.empty()
+                                     ? "the smallest of them"
+                                     : fmt::format("study.baseline = \"{}\"", study.baseline);
+    print_wrapped("layouts of the plan: ",
+                  words_of(fmt::format("study.candidates = \"{}\", compared with {}",
+                                       study.candidates, baseline)),
+                  text);
+  } else if (!stated.candidates.empty() || !stated.baseline.empty()) {
+    print_wrapped("", words_of("layouts of --grid; those of the plan's [study] are passed over"),
+                  text);
+  }
 }
 
 constexpr double mib = 1024.0 * 1024.0;
@@ -78,7 +100,7 @@ void print_speeds(const LayoutTable& table, std::ostream& text) {
     const RowFigures figures = table.figures(row);
     text << fmt::format(
         "{:{}} {:5} {:9.2f} {:8.2f} {:9.1f} {:8.2f} {:5.0f}% {:8.3f} {:8.2f}  {:.8} {}\n",
-        row.layout.name, width, row.num_ranks(), figures.median_ms, figures.p95_ms,
+        shown_name(table, row), width, row.num_ranks(), figures.median_ms, figures.p95_ms,
         figures.samples_per_s, figures.speed_up, 100 * figures.efficiency,
         figures.device_s_per_1000_samples, static_cast<double>(figures.peak_bytes) / mib,
         row.runs.front().state_hash.text(), figures.same_bits ? "yes" : "NO");
@@ -109,8 +131,9 @@ void print_accounts(const LayoutTable& table, std::ostream& text) {
                          figures.activity(Activity::evaluation) +
                          figures.activity(Activity::output);
     text << fmt::format(
-        "{:{}} {:>7} {:>8} {:>6} {:>6} {:>6} {:>5} {:>5} {:>7} {:>7} {:8.2f}\n", row.layout.name,
-        width, share(Activity::forward), share(Activity::backward), share(Activity::communication),
+        "{:{}} {:>7} {:>8} {:>6} {:>6} {:>6} {:>5} {:>5} {:>7} {:>7} {:8.2f}\n",
+        shown_name(table, row), width, share(Activity::forward), share(Activity::backward),
+        share(Activity::communication),
         percent(figures.activity(Activity::bubble), plan.layout.pp > 1), share(Activity::update),
         share(Activity::data_wait), percent(other),
         percent(figures.ideal_bubble, plan.layout.pp > 1),
@@ -133,6 +156,7 @@ void print_grid(const LayoutTable& table, std::ostream& text) {
       plural(static_cast<std::size_t>(table.num_ranks)), table.plan.num_steps(),
       plural(static_cast<std::size_t>(table.plan.num_steps())), table.num_warm_up,
       table.num_repeats, plural(static_cast<std::size_t>(table.num_repeats)));
+  print_study(table, text);
   if (table.grid.num_duplicates > 0) {
     text << fmt::format("left out: {} combination{}, each the same run as another:\n",
                         table.grid.num_duplicates,

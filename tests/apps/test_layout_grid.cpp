@@ -91,6 +91,26 @@ TEST_CASE("a slip in a grid is one message that names what was meant", "[layout_
   require_fault("order=\"tp,dp", {"quote"});
 }
 
+// The table of [layout] in the README, and the two of [comm] that move bytes.
+TEST_CASE("a grid has the keys of the layout and of its messages, and no others",
+          "[layout_grid]") {
+  const std::set<std::string> expected = {
+      "layout.tp",     "layout.dp",       "layout.pp",         "layout.zero",
+      "layout.order",  "layout.stages",   "layout.threads",    "layout.sequence_parallel",
+      "layout.schedule", "comm.transport", "comm.bucket_bytes"};
+  std::set<std::string> taken;
+  for (const PlanKey& key : plan_keys()) {
+    try {
+      parse_grid(key.name + "=?");
+      taken.insert(key.name);
+    } catch (const Error& error) {
+      if (std::string(error.what()).find("not a key of the layout") == std::string::npos)
+        taken.insert(key.name);
+    }
+  }
+  CHECK(taken == expected);
+}
+
 TEST_CASE("layouts come in the grid's order, the last key fastest", "[layout_grid]") {
   CHECK(names(layouts(sample_plan(), "tp=1,2 dp=1,2 transport=ucx", 4)) ==
         std::vector<std::string>{"tp=1 dp=1 pp=1", "tp=1 dp=2 pp=1 ucx", "tp=2 dp=1 pp=1 ucx",

@@ -91,6 +91,38 @@ TEST_CASE("figures of a row are those of all its repeats", "[layout_table]") {
   CHECK(*four.hidden_share == Approx(0.75));
 }
 
+TEST_CASE("figures are against the stated baseline, which is marked", "[layout_table]") {
+  LayoutTable table = sample_table();
+  CHECK(text_of(table).find("tp=1 dp=1 pp=1 (baseline) ") != std::string::npos);
+  CHECK(text_of(table).find("[study]") == std::string::npos);
+  table.rows[0].layout.is_baseline = true;
+  CHECK(&table.reference() == &table.rows[0]);
+  // 40 ms on one rank, 10 on the four of the baseline.
+  CHECK(table.figures(table.rows[0]).speed_up == 1);
+  CHECK(table.figures(table.rows[3]).speed_up == 0.25);
+  CHECK(table.figures(table.rows[3]).efficiency == 1);
+  table.plan.study = {.baseline = "dp=2 pp=2 zero=1", .candidates = "dp=2,1 pp=2,1 zero=1"};
+  table.study = choose_study(table.plan, std::nullopt);
+  const std::string text = text_of(table);
+  INFO(text);
+  for (const char* part :
+       {"tp=1 dp=2 pp=2 zero=1 1f1b mpi (baseline) ", "against tp=1 dp=2 pp=2 zero=1 1f1b mpi;",
+        "layouts of the plan: study.candidates = \"dp=2,1 pp=2,1 zero=1\", compared with "
+        "study.baseline = \"dp=2"}) {
+    INFO(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+  CHECK(text.find("pp=1 (baseline)") == std::string::npos);
+  const nlohmann::ordered_json json = table_json(table);
+  CHECK(json["grid_from"] == "study.candidates");
+  CHECK(json["grid"] == "dp=2,1 pp=2,1 zero=1");
+  for (std::size_t row = 0; row < 4; ++row) CHECK(json["rows"][row]["is_baseline"] == (row == 0));
+
+  table.study = choose_study(table.plan, "dp=2,1");
+  CHECK(text_of(table).find("layouts of --grid; those of the plan's [study] are passed over") !=
+        std::string::npos);
+}
+
 TEST_CASE("one bit of any hash of any run is noticed", "[layout_table]") {
   const LayoutTable same = sample_table();
   CHECK(same.same_bits());

@@ -305,7 +305,17 @@ TEST_CASE("a grid of layouts with a slip, or of which none can run") {
   require_grid("'tp=1,2' --repeat 0", 2, {"--repeat", "found 0"});
   require_grid("'tp=1,2' --steps 0", 2, {"run.steps", "0"});
   require_grid("'tp=1,2' --scaling weka", 2, {"--scaling", "weka", "did you mean weak?"});
-  CHECK(weft::test::run_weft("layouts " + plan).exit_code == 2);
+  require_message(plan, 2, {"expected layouts to compare", "--grid", "study.candidates"},
+                  "layouts ");
+  require_message(plan +
+                      " --set 'study.candidates=\"tp=1,2\"' --set 'study.baseline=\"tp=4 dp=4\"'",
+                  2,
+                  {"study.baseline: tp=4 dp=4 cannot run here", "needs 16 ranks; 4 were started"},
+                  "layouts ");
+  const ProcessResult check =
+      weft::test::run_weft("check " + plan + " --set 'study.candidates=\"tp=1,2 zreo=1\"'");
+  CHECK(check.exit_code == 2);
+  CHECK(check.text.find("study.candidates: zreo: not a key of the layout") != std::string::npos);
 }
 
 // Of one process: these commands run nothing.

@@ -169,6 +169,42 @@ TEST_CASE("weft layouts: weak scaling and evaluation, with what weft train gives
   }
 }
 
+TEST_CASE("weft layouts without a grid: the plan's candidates beside its baseline",
+          "[synthetic]") {
+  // The plan's own study has pp = 2, too, and needs eight ranks for one of its layouts.
+  const std::string plan = WEFT_PLANS "/cifar10-vit-12.toml" + synthetic_data();
+  const std::string end = " --steps 3 --warmup 1 --json";
+  const ProcessResult own = weft::test::run_weft_ranks(4, "layouts " + plan + end);
+  INFO(own.text);
+  REQUIRE(own.exit_code == 0);
+  CHECK(own.json().at("grid_from") == "study.candidates");
+  CHECK(own.json().at("rows").size() == 7);
+  CHECK(own.json().at("skipped").size() == 1);
+  CHECK(own.text.find("tp=1 dp=1 pp=1 (baseline) ") != std::string::npos);
+
+  const std::string study =
+      " --set 'study.candidates=\"tp=1,2\"' --set 'study.baseline=\"dp=2 transport=mpi\"'";
+  const ProcessResult other = weft::test::run_weft_ranks(2, "layouts " + plan + study + end);
+  INFO(other.text);
+  REQUIRE(other.exit_code == 0);
+  const nlohmann::json table = other.json();
+  REQUIRE(table.at("rows").size() == 3);
+  CHECK(table.at("rows")[0].at("name") == "tp=1 dp=2 pp=1 mpi");
+  for (const nlohmann::json& row : table.at("rows")) {
+    CHECK(row.at("is_baseline") == (row.at("layout").at("dp") == 2));
+    CHECK(row.at("state_hash") == own.json().at("rows")[0].at("state_hash"));
+  }
+  CHECK(table.at("rows")[0].at("speed_up") == 1);
+
+  const ProcessResult given =
+      weft::test::run_weft_ranks(2, "layouts " + plan + study + end + " --grid tp=1");
+  INFO(given.text);
+  REQUIRE(given.exit_code == 0);
+  CHECK(given.json().at("rows").size() == 1);
+  CHECK(given.text.find("layouts of --grid; those of the plan's [study] are passed over") !=
+        std::string::npos);
+}
+
 TEST_CASE("rank order and threads are layout", "[synthetic]") {
   require_one_result(twelve + synthetic_data(), {{1, 1, ""},
                                                  {3, 2, ""},
