@@ -163,6 +163,8 @@ class EvalJob {
              {"accuracy", metrics.at("accuracy")},
              {"macro_f1", metrics.at("macro_f1")}};
     mark_leak(plan_.task, use);
+    for (const char* of_two_classes : {"roc_auc", "pr_auc"})
+      if (metrics.contains(of_two_classes)) use[of_two_classes] = metrics.at(of_two_classes);
     add_test_use(run, use.dump());
     const index_t num_uses = count_test_uses(run);
     const bool is_shown = show_in_summary(run, num_uses);

@@ -167,6 +167,38 @@ TEST_CASE("every use of the test split is recorded, and in the summaries") {
   CHECK(summary_of(run).at("test_split_uses") == 2);
 }
 
+TEST_CASE("a use is recorded with the areas under curves where there are two classes") {
+  const auto last_use = [](const std::string& run) {
+    std::ifstream file(run + "/test_uses.jsonl");
+    std::string line;
+    REQUIRE(std::getline(file, line));
+    return nlohmann::json::parse(line);
+  };
+  const std::string ten = copy_of_run();
+  REQUIRE(eval(ten, "test").exit_code == 0);
+  CHECK_FALSE(last_use(ten).contains("roc_auc"));
+  CHECK_FALSE(last_use(ten).contains("pr_auc"));
+
+  const std::string data = fresh_folder("eval-bank");
+  REQUIRE(run_weft("data make bank " + data + " --rows 900").exit_code == 0);
+  const std::string plan = WEFT_PLANS "/bank-mlp.toml --data " + data +
+                           " --set task.split.train=600 --set task.split.validation=100"
+                           " --set task.split.test=200 ";
+  const std::string run = fresh_run("eval-bank-run");
+  const ProcessResult trained = run_weft("train " + plan + "--set run.steps=3 --run " + run);
+  INFO(trained.text);
+  REQUIRE(trained.exit_code == 0);
+  const ProcessResult used =
+      run_weft("eval " + plan + "--set run.steps=3 --split test --json --checkpoint " + run);
+  INFO(used.text);
+  REQUIRE(used.exit_code == 0);
+  for (const char* area : {"roc_auc", "pr_auc"}) {
+    INFO(area);
+    CHECK(used.json().at("metrics").at(area) > 0.0);
+    CHECK(last_use(run).at(area) == used.json().at("metrics").at(area));
+  }
+}
+
 TEST_CASE("while another process holds the run, its summary is left to it") {
   const std::string run = copy_of_run();
   const auto before = summary_of(run);
