@@ -61,6 +61,7 @@ class ProfileJob {
     const std::unique_ptr<Transport> transport =
         with_delay(start_.open_transport(plan_), delay_of(delays_, rank, Place::link));
     TrainingData data = start_.open_data(options_.inputs, plan_);
+    skipped_rows_ = data.skipped;
     const index_t read_a_step = std::max<index_t>(1, plan_.batch.global / plan_.layout.dp);
     data.samples = with_delay(data.samples, delay_of(delays_, rank, Place::data), read_a_step);
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
@@ -223,6 +224,7 @@ class ProfileJob {
                       .delays = options_.delays,
                       .state_hash = state_hash,
                       .loss_hash = trainer.loss_hash(),
+                      .skipped_rows = skipped_rows_,
                       .ranks = {}};
       for (const std::string& bytes : all) profile.ranks.push_back(from_bytes(bytes));
       print(profile, text_);
@@ -240,6 +242,7 @@ class ProfileJob {
   ProgressLine progress_;
   Plan plan_;
   std::vector<InjectedDelay> delays_;
+  std::vector<SkippedRows> skipped_rows_;
   CommonClock clock_;
   StepStatistics times_;
   std::vector<Range> steps_;  // the measured ones, on the trace's clock

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "apps/layout_json.hpp"
+#include "apps/leak_mark.hpp"
 #include "apps/step_statistics.hpp"
 #include "core/error.hpp"
 #include "parallel/plan/memory_model.hpp"
@@ -235,16 +236,19 @@ Json json_of(const Profile& profile) {
     found = {{"rank", straggler->rank},
              {"cause", name_of(straggler->cause)},
              {"waited_ms_a_step", straggler->ms_a_step}};
-  return {{"plan", profile.plan.name},
-          {"layout", layout_json(profile.plan)},
-          {"transport", profile.transport},
-          {"warm_up_steps", profile.warm_up},
-          {"measured_steps", profile.ranks.front().account.steps.size()},
-          {"injected", profile.delays.empty() ? Json(nullptr) : Json(profile.delays)},
-          {"state_hash", profile.state_hash.text()},
-          {"loss_hash", profile.loss_hash.text()},
-          {"straggler", found},
-          {"ranks", ranks}};
+  Json json{{"plan", profile.plan.name},
+            {"layout", layout_json(profile.plan)},
+            {"transport", profile.transport},
+            {"warm_up_steps", profile.warm_up},
+            {"measured_steps", profile.ranks.front().account.steps.size()},
+            {"injected", profile.delays.empty() ? Json(nullptr) : Json(profile.delays)},
+            {"state_hash", profile.state_hash.text()},
+            {"loss_hash", profile.loss_hash.text()},
+            {"straggler", found},
+            {"ranks", ranks}};
+  mark_leak(profile.plan.task, json);
+  mark_skipped(profile.skipped_rows, json);
+  return json;
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/profile_account.hpp"
+#include "apps/skipped_rows.hpp"
 #include "core/arena.hpp"
 #include "core/hash.hpp"
 #include "parallel/plan/plan.hpp"
@@ -44,6 +45,7 @@ struct Profile {
   index_t warm_up = 0;
   std::string delays;
   Hash128 state_hash, loss_hash;  // after the last step
+  std::vector<SkippedRows> skipped_rows;  // of the data
   std::vector<ProfiledRank> ranks;
 };
 

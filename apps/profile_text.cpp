@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "apps/layout_json.hpp"
+#include "apps/leak_mark.hpp"
 #include "apps/profile_report.hpp"
 #include "apps/step_statistics.hpp"
 #include "parallel/plan/memory_model.hpp"
@@ -54,6 +55,8 @@ class ProfileText {
         profile_.plan.name, profile_.ranks.size(), layout_text(profile_.plan), profile_.transport,
         num_steps(), profile_.warm_up, median, p95);
     if (!profile_.delays.empty()) text_ << fmt::format("DELAYS INJECTED: {}\n", profile_.delays);
+    say_leak(profile_.plan.task, text_);
+    say_skipped(profile_.skipped_rows, text_);
   }
 
   // Rows of groups of one rank, and of a pipeline of one stage, are left out: nobody waits there.
