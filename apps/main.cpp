@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "apps/agreement.hpp"
@@ -417,7 +419,10 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    if (is_first_process()) say(usage_fault(app, error) + "\nRun with --help for more.");
+    if (is_first_process())
+      say(usage_fault(app, error) + "\nRun with --help for more.");
+    else  // a launcher ends all ranks when one has failed: the first one speaks before that
+      std::this_thread::sleep_for(std::chrono::seconds(1));
     return static_cast<int>(ExitCode::usage);
   }
   try {

@@ -40,7 +40,8 @@ const std::string transformer =
     "--set batch.global=16 ";
 const std::vector<Model> models = {
     {"bank-mlp", "bank",
-     "--set model.hidden=48 --set batch.micro=4 --set batch.global=32 --set task.split.train=900 "
+     "--set model.hidden=48 --set model.layers=2 --set batch.micro=4 --set batch.global=32 "
+     "--set task.split.train=900 "
      "--set task.split.validation=30 --set task.split.test=41",
      "class,time=3,column:job,column:age --slices column:pdays"},
     {"ag-news-encoder", "ag_news",
@@ -167,7 +168,7 @@ TEST_CASE("a window of text by itself: its loss is the mean of its tokens'") {
       " --allow-plan-change --checkpoint " + run);
   INFO(alone.text);
   REQUIRE(alone.exit_code == 0);
-  const json& metrics = alone.json().at("metrics");
+  const json metrics = alone.json().at("metrics");
   CHECK(metrics.at("loss").dump() == windows.at(0).at("loss").dump());
   CHECK(metrics.at("accuracy").dump() == windows.at(0).at("accuracy").dump());
 }
