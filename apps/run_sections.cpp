@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/leak_mark.hpp"
 #include "apps/report_sections.hpp"
 #include "apps/run_history.hpp"
+#include "apps/skipped_rows.hpp"
 #include "apps/step_statistics.hpp"
 #include "core/arena.hpp"
 #include "core/trace.hpp"
@@ -304,6 +306,21 @@ ReportSection result_section(const RunRecords& run) {
           3};
 }
 
+// What is to be known before a figure of the run is read. By the resolved plan, which is there from
+// the run's first step on.
+std::vector<ReportBlock> marks_of(const RunRecords& run) {
+  std::vector<ReportBlock> marks;
+  if (run.plan.find("\nallow_leak = true\n") != std::string::npos) {
+    TaskPlan leaking;
+    leaking.dataset = "bank";
+    leaking.allow_leak = true;
+    marks.emplace_back(fmt::format("{}: {}.", run.name, leak_mark(leaking)));
+  }
+  const std::string skipped = skipped_text(run.summary);
+  if (!skipped.empty()) marks.emplace_back(fmt::format("{}: {}.", run.name, skipped));
+  return marks;
+}
+
 void add_run(const RunRecords& run, std::vector<ReportSection>& sections) {
   const auto add = [&](std::optional<ReportSection> section) {
     if (section) sections.push_back(std::move(*section));
@@ -328,7 +345,11 @@ void add_run(const RunRecords& run, std::vector<ReportSection>& sections) {
 }  // namespace
 
 std::vector<ReportSection> run_sections(const std::vector<RunRecords>& runs) {
-  std::vector<ReportBlock> blocks{table_of_runs(runs)};
+  std::vector<ReportBlock> blocks;
+  for (const RunRecords& run : runs) {
+    for (ReportBlock& mark : marks_of(run)) blocks.push_back(std::move(mark));
+  }
+  blocks.emplace_back(table_of_runs(runs));
   for (ReportBlock& curve : curves_of(runs)) blocks.push_back(std::move(curve));
   std::vector<ReportSection> sections{{runs.size() == 1 ? "The run" : "The runs", blocks}};
   for (const RunRecords& run : runs) add_run(run, sections);

@@ -170,6 +170,8 @@ TEST_CASE("rows that are left out leave the bits of the file without them, on ev
       CHECK(result.json().at("faulty_rows").at("left_out") == left_out);
       CHECK(holds(result.text, "left out (task.faulty_rows): " + count + "\n"));
     }
+    CHECK(holds(require_done(run_weft("report " + run + " --markdown")).out,
+                "run-0: faulty rows, left out (task.faulty_rows): " + count + "."));
     // The file without them is another file, to a check of the run, too.
     const ProcessResult other =
         run_weft("check " + sets.plan + " --data " + sets.clean + skip + " --run " + run);

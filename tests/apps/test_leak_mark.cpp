@@ -81,6 +81,7 @@ struct Reports {
     both("check --run", job.run_it("check " + plan + " --json --run " + job.run));
     both("layouts", job.run_it("layouts " + plan + " --json --steps 2 --warmup 0 --grid tp=1"));
     both("drill", job.run_it("drill " + plan + " --json --tries 1 --points kill@forward:3"));
+    texts.emplace_back("report", job.run_it("report " + job.run + " --markdown").out);
     texts.emplace_back("prose", joined(job.run_it("check " + job.plan + " --prose").out));
     const std::string data = "data check " + job.data + " --plan " + job.plan;
     texts.emplace_back("data check", job.run_it(data).text);
