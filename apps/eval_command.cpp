@@ -94,9 +94,12 @@ class EvalJob {
 
   void cut_slices() {
     const Split& split = data_.split;
-    slices_ =
-        make_slices(*data_.samples, split_ == EvalSplit::validation ? split.validation : split.test,
-                    split.train, options_.slices);
+    const auto& judged = split_ == EvalSplit::validation ? split.validation : split.test;
+    require(!judged.empty(), ExitCode::usage,
+            fmt::format("--split {0}: the plan has no samples there (task.split.{0} = 0): name the "
+                        "other split, or judge with a plan that keeps some",
+                        name_of(split_)));
+    slices_ = make_slices(*data_.samples, judged, split.train, options_.slices);
   }
 
   Checkpoint load(Trainer& trainer) {

@@ -197,6 +197,9 @@ TEST_CASE("a use is recorded with the areas under curves where there are two cla
     CHECK(used.json().at("metrics").at(area) > 0.0);
     CHECK(last_use(run).at(area) == used.json().at("metrics").at(area));
   }
+  require_fault(run_weft("eval " + plan + "--set run.steps=3 --set task.split.test=0 --json " +
+                         "--allow-plan-change --split test --checkpoint " + run),
+                2, {"--split test", "no samples", "task.split.test = 0"});
 }
 
 TEST_CASE("while another process holds the run, its summary is left to it") {
