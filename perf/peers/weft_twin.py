@@ -105,24 +105,26 @@ def load(model, plan, state, step):
     return optimizer
 
 
-def train_step(model, optimizer, batch, rate, clip_norm):
+def train_step(model, optimizer, batch, rate, clip_norm, pieces=1):
+    """`pieces`: parts of the batch that are taken one after the other, their gradients added."""
     for group in optimizer.param_groups:
         group["lr"] = rate
-    inputs, labels = batch
     optimizer.zero_grad()
-    logits = model(inputs)
-    loss = functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
-    loss.backward()
+    total = 0.0
+    for inputs, labels in zip(*(part.chunk(pieces) for part in batch)):
+        logits = model(inputs)
+        loss = functional.cross_entropy(logits.flatten(0, -2), labels.flatten()) / pieces
+        loss.backward()
+        total += loss.item()
     if clip_norm > 0:
         nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
     optimizer.step()
-    return loss.item()
+    return total
 
 
-def compare(arguments, kind, make_model, make_batches):
-    """Trains on from arguments.checkpoint as arguments.run did, and prints both losses of each step.
-    make_model(plan) -> module; make_batches(plan) -> f(step) -> (inputs, labels). Returns 0 where all
-    losses agree to 1e-5."""
+def begin_twin(arguments, kind, make_model):
+    """What goes on from arguments.checkpoint as arguments.run did: plan, module, optimizer, the steps
+    that the checkpoint has behind it, and the lines of all steps in run.jsonl. make_model(plan) -> module."""
     torch.set_num_threads(arguments.threads)
     plan = tomllib.loads((arguments.run / "plan.toml").read_text())
     if plan["task"].get("augment", False) or plan["model"]["dropout"] > 0 or plan["model"]["kind"] != kind:
@@ -135,7 +137,15 @@ def compare(arguments, kind, make_model, make_batches):
     if unread:
         sys.exit(f"no piece covers all of {unread[0]}")
     model = make_model(plan)
-    optimizer, batch_of = load(model, plan, state, first), make_batches(plan)
+    return plan, model, load(model, plan, state, first), first, lines
+
+
+def compare(arguments, kind, make_model, make_batches):
+    """Trains on from arguments.checkpoint as arguments.run did, and prints both losses of each step.
+    make_model(plan) -> module; make_batches(plan) -> f(step) -> (inputs, labels). Returns 0 where all
+    losses agree to 1e-5."""
+    plan, model, optimizer, first, lines = begin_twin(arguments, kind, make_model)
+    batch_of = make_batches(plan)
 
     worst, times = 0.0, []
     print(f"PyTorch {torch.__version__}, {arguments.threads} threads, from step {first}\n"
