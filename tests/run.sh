@@ -37,7 +37,7 @@ build() {
 # fits NAME COST: whether there is time for it, and for the release tests afterwards; in percent of the time of
 # a release build from nothing.
 release_s=0
-release_tests=110
+release_tests=140
 left_out=
 fits() {
   local name=$1 cost=$2
