@@ -1,18 +1,18 @@
-"""A whole training of the GPT in weft and in PyTorch, and a yardstick for how far apart they may come: two
-trainings in PyTorch that differ by the last bit of one weight, by the number of threads, by the cuts of a batch,
-or by f64 in place of f32 (--double). For people who want to know whether weft learns as others do; no test needs it.
+"""A whole training of the GPT in weft and in PyTorch, and a yardstick for how far apart they may come: the
+same training in PyTorch in f64, begun with the last bit of one weight changed, with more threads, or with
+each batch in several pieces. For people who want to know whether weft learns as others do; no test needs it.
 
     train="build/release/weft train apps/plans/text-gpt.toml --data DATA/tinyshakespeare.txt"
     $train --set run.steps=1 --run start     # a checkpoint after the first step
     $train --run whole                       # the curve to compare with
     twin="python3 perf/peers/gpt_curve.py train start/checkpoints/step-000000001 whole DATA/tinyshakespeare.txt"
-    $twin twin.jsonl && $twin nudged.jsonl --nudge && $twin threads.jsonl --threads 2
-    python3 perf/peers/gpt_curve.py compare twin.jsonl whole nudged.jsonl threads.jsonl
+    $twin double.jsonl --double && $twin twin.jsonl && $twin nudged.jsonl --nudge
+    python3 perf/peers/gpt_curve.py compare double.jsonl whole twin.jsonl nudged.jsonl
 
 `train` needs torch, numpy and h5py. It writes a line a step and at the end the validation loss, and now and
 then its state beside the curve: the same command goes on from it. With `--until STEP` it stops there.
 `compare` prints the losses of the first curve at some steps, and how far each other one is from it: the
-largest relative difference of any step since the row above.
+largest relative difference of any step since the row above, up to the end of the shortest.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def train(arguments):
     # What was trained behind the state that was saved last comes once more.
     before = [] if not saved.exists() else [
         line for line in arguments.curve.read_text().splitlines() if json.loads(line).get("step", math.inf) <= done]
-    batch_of, end = batches(arguments.data, plan), min(arguments.until or len(lines), len(lines))
+    batch_of, end = batches(arguments.data, plan), max(done, min(arguments.until or len(lines), len(lines)))
     with open(arguments.curve, "w") as curve:
         curve.writelines(line + "\n" for line in before)
         for line in lines[done:end]:
@@ -110,8 +110,8 @@ def compare(arguments):
     others = [read_curve(path) for path in arguments.others]
     print(f"{'steps to':>8} {arguments.reference.stem:>12}" +
           "".join(f" {path.stem:>14}" for path in arguments.others))
-    last = max(reference)
-    before = min(reference) - 1
+    first, last = min(reference), min(max(losses) for losses in [reference] + [losses for losses, _ in others])
+    before = first - 1
     for step in [shown for shown in SHOWN if shown < last] + [last]:
         steps = [one for one in reference if before < one <= step]
         apart = [max(abs(losses[one] - reference[one]) / reference[one] for one in steps) for losses, _ in others]
