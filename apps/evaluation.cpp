@@ -1,9 +1,10 @@
 #include "apps/evaluation.hpp"
 
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "parallel/comm/gather_values.hpp"
 
 namespace weft {
 
@@ -14,18 +15,6 @@ struct ScoreRecord {
   double score;
   std::int64_t label;
 };
-
-template <typename T>
-std::string_view bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
-
-template <typename T>
-std::vector<T> values_of(std::string_view bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
 
 // Counts and scores go the same way: every replica's to all replicas, then from the last stage,
 // which alone has predictions, to the others.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -17,6 +18,7 @@
 #include "apps/step_statistics.hpp"
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
+#include "parallel/comm/gather_values.hpp"
 
 namespace weft {
 
@@ -127,14 +129,8 @@ class ProfileJob {
           profile_groups[g] == "world" ? mesh.world() : mesh.axis(profile_groups[g]);
       std::vector<Arrival> mine = arrivals_of(trace, times, profile_groups[g], 0);
       for (Arrival& arrival : mine) arrival.at_ns -= clock_.ahead_ns(arrival.at_ns);
-      const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
-                                   mine.size() * sizeof(Arrival));
-      std::vector<std::vector<Arrival>> all;
-      for (const std::string& text : group.all_gather_strings("profile.arrivals", bytes)) {
-        all.emplace_back(text.size() / sizeof(Arrival));
-        std::copy(text.begin(), text.end(), reinterpret_cast<char*>(all.back().data()));
-      }
-      groups.push_back({static_cast<int>(g), group.members(), last_arrivals(all)});
+      groups.push_back({static_cast<int>(g), group.members(),
+                        last_arrivals(all_gather_values(group, "profile.arrivals", mine))});
       for (LastArrival& last : groups.back().last)
         last.at_ns += clock_.ahead_ns(own_ns(last.at_ns));
     }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "core/numerics_check.hpp"
 #include "core/reduce_tree.hpp"
 #include "io/checkpoint/shard_writer.hpp"
+#include "parallel/comm/gather_values.hpp"
 #include "parallel/data/run_hash.hpp"
 #include "parallel/pipeline/generators.hpp"
 #include "parallel/pipeline/lower.hpp"
@@ -112,16 +112,13 @@ void Trainer::check_machine() {
 }
 
 LossSums Trainer::sum_over_leaves(const std::vector<LossSums>& mine, index_t num_leaves) {
-  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
-                               mine.size() * sizeof(LossSums));
   reduce_tree::Stack<LossSums> stack(num_leaves);
   index_t leaf = 0;
-  for (const std::string& part : mesh_.axis("dp").all_gather_strings("loss", bytes)) {
-    for (std::size_t at = 0; at < part.size(); at += sizeof(LossSums), ++leaf) {
-      LossSums sums;
-      std::memcpy(&sums, part.data() + at, sizeof(LossSums));
+  for (const std::vector<LossSums>& part : all_gather_values(mesh_.axis("dp"), "loss", mine)) {
+    for (const LossSums& sums : part) {
       stack.push({leaf, leaf + 1}, sums,
                  [](LossSums left, const LossSums& right) { return left += right; });
+      ++leaf;
     }
   }
   // The last stage knows; the others learn it.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstring>
 
 #include "core/kernels/reduce.hpp"
 #include "core/norm_block.hpp"
 #include "core/reduce_tree.hpp"
+#include "parallel/comm/gather_values.hpp"
 
 namespace weft {
 
@@ -25,14 +25,7 @@ double tree_sum(const double* values, index_t n) {
 
 // Collective: each member's numbers.
 std::vector<std::vector<double>> gather(Communicator& axis, const std::vector<double>& mine) {
-  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
-                               mine.size() * sizeof(double));
-  std::vector<std::vector<double>> all;
-  for (const std::string& text : axis.all_gather_strings("global_norm", bytes)) {
-    all.emplace_back(text.size() / sizeof(double));
-    if (!text.empty()) std::memcpy(all.back().data(), text.data(), text.size());
-  }
-  return all;
+  return all_gather_values(axis, "global_norm", mine);
 }
 
 // blocks: i64 [num_blocks, 2], offset and length in `flat`.

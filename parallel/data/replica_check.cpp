@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "core/host_name.hpp"
+#include "parallel/comm/gather_values.hpp"
 #include "parallel/data/replicas.hpp"
 
 namespace weft {
@@ -28,28 +27,6 @@ struct Summary {
   std::int64_t all = 0;           // elements that it could be of
   std::uint64_t tied = 0;         // of a tied parameter's values, where a stage has them
 };
-
-template <class T>
-std::vector<T> values_in(const std::string& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
-template <class T>
-std::string_view bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
-
-// Collective: what each rank of the world says; mostly nothing from those whom it does not concern.
-template <class T>
-std::vector<std::vector<T>> gather(Communicator& world, std::string_view name,
-                                   const std::vector<T>& mine) {
-  std::vector<std::vector<T>> all;
-  for (const std::string& bytes : world.all_gather_strings(name, bytes_of(mine)))
-    all.push_back(values_in<T>(bytes));
-  return all;
-}
 
 std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
@@ -123,7 +100,7 @@ class Check {
 
   std::vector<Summary> gather_summaries() {
     std::vector<Summary> all;
-    for (const auto& one : gather(world_, "replicas.summary", std::vector<Summary>{mine_}))
+    for (const auto& one : all_gather_values(world_, "replicas.summary", std::vector<Summary>{mine_}))
       all.push_back(one.front());
     return all;
   }
@@ -196,7 +173,7 @@ class Check {
     const bool is_mine =
         stage == tied_stages ? tied_tensor_.has_value() : mesh_.rank("pp") == stage;
     const auto prints =
-        gather(world_, "replicas.tensors", is_mine ? fingerprints_ : std::vector<std::uint64_t>{});
+        all_gather_values(world_, "replicas.tensors", is_mine ? fingerprints_ : std::vector<std::uint64_t>{});
     const Place place = is_mine ? find_place(stage, prints) : Place{};
     bool holds_copy = false;
     for (const Copy& copy : place.group)
@@ -204,11 +181,11 @@ class Check {
 
     std::vector<std::uint64_t> my_blocks;
     if (holds_copy) my_blocks = tensors_[place.tensor].block_fingerprints();
-    const auto blocks = gather(world_, "replicas.blocks", my_blocks);
+    const auto blocks = all_gather_values(world_, "replicas.blocks", my_blocks);
     const std::optional<index_t> block = first_difference(place.group, blocks);
     std::vector<std::uint32_t> my_elements;
     if (holds_copy && block) my_elements = tensors_[place.tensor].block(*block);
-    const auto elements = gather(world_, "replicas.elements", my_elements);
+    const auto elements = all_gather_values(world_, "replicas.elements", my_elements);
     const auto hosts = world_.all_gather_strings("replicas.hosts", host_name());
 
     // One who holds a copy knows which global indices its elements have.
