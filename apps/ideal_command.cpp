@@ -12,7 +12,6 @@
 #include "apps/ideal_plot.hpp"
 #include "core/error.hpp"
 #include "io/file.hpp"
-#include "parallel/plan/nearest.hpp"
 
 namespace weft {
 
@@ -21,12 +20,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 IdealModel model_of(const IdealOptions& options) {
-  static const std::vector<std::string> kinds{"strong", "weak"};
-  require(options.scaling == kinds[0] || options.scaling == kinds[1], ExitCode::usage,
-          fmt::format("--scaling: expected strong or weak; found {}; did you mean {}?",
-                      options.scaling, kinds[nearest_name(options.scaling, kinds)]));
   IdealModel model = options.model;
-  model.scaling = options.scaling == kinds[0] ? Scaling::strong : Scaling::weak;
+  model.scaling = parse_scaling(options.scaling);
   return model;
 }
 
@@ -115,23 +110,17 @@ Json say_waits(const std::vector<double>& local_ms, std::ostream& text) {
 // What is said of a study, for people and as JSON.
 Json say_fit(const std::vector<StudyPoint>& points, const IdealFit& fit, std::ostream& text) {
   Json json, terms, rows = Json::array();
-  std::string words;
-  for (std::size_t i = 0; i < num_fit_terms; ++i) {
+  for (std::size_t i = 0; i < num_fit_terms; ++i)
     terms[std::string(fit_term_names[i]) + "_ms"] = fit.ms[i];
-    words += fmt::format("{}{} {:.2f}", i == 0 ? "" : ", ", fit_term_names[i], fit.ms[i]);
-  }
   std::size_t width = 6;
   for (const StudyPoint& point : points) width = std::max(width, point.name.size());
-  text << fmt::format("weft ideal, fitted to {} layouts: {} ms\n\n", points.size(), words);
+  text << fmt::format("weft ideal, fitted to {} layouts: {} ms\n\n", points.size(), fit.text());
   text << fmt::format("{:{}} {:>7} {:>11} {:>9} {:>7} {:>11}\n", "layout", width, "devices",
                       "measured ms", "predicted", "error", "without it");
-  double worst = 0.0;
+  const std::vector<FittedPoint> fitted = judge_fit(fit, points);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const StudyPoint& point = points[i];
-    const double predicted = fit.predict(point);
-    const double error = predicted / point.measured_ms - 1.0;
-    const std::optional<double> forecast = forecast_of(points, i);
-    worst = std::max(worst, std::abs(error));
+    const auto& [predicted, error, forecast] = fitted[i];
     text << fmt::format("{:{}} {:7} {:11.2f} {:9.2f} {:+6.1f}% {:>11}\n", point.name, width,
                         point.devices(), point.measured_ms, predicted, 100 * error,
                         forecast ? fmt::format("{:.2f}", *forecast) : "-");
@@ -147,12 +136,12 @@ Json say_fit(const std::vector<StudyPoint>& points, const IdealFit& fit, std::os
       "where that axis\nhas two ranks or more; chosen for the least relative errors, none below 0. "
       "Largest error {:.1f} %.\nwithout it: what a fit to the other layouts says of this one; -: "
       "they know nothing of one of its axes\n",
-      100 * worst);
+      100 * largest_error(fitted));
   const std::string warning = fit.warning(points.size());
   if (!warning.empty()) text << warning << '\n';
   json["terms"] = terms;
   json["rows"] = rows;
-  json["largest_error_percent"] = 100 * worst;
+  json["largest_error_percent"] = 100 * largest_error(fitted);
   return json;
 }
 

@@ -124,6 +124,13 @@ std::string IdealFit::warning(std::size_t num_points) const {
       num_points);
 }
 
+std::string IdealFit::text() const {
+  std::string words;
+  for (std::size_t i = 0; i < num_fit_terms; ++i)
+    words += fmt::format("{}{} {:.2f}", i == 0 ? "" : ", ", fit_term_names[i], ms[i]);
+  return words;
+}
+
 IdealFit fit_ideal(const std::vector<StudyPoint>& points) {
   IdealFit best;
   double least = std::numeric_limits<double>::infinity();
@@ -161,6 +168,22 @@ std::optional<double> forecast_of(const std::vector<StudyPoint>& points, std::si
   if (others.size() < 2 || !has(&StudyPoint::tp) || !has(&StudyPoint::dp) || !has(&StudyPoint::pp))
     return std::nullopt;
   return fit_ideal(others).predict(wanted);
+}
+
+std::vector<FittedPoint> judge_fit(const IdealFit& fit, const std::vector<StudyPoint>& points) {
+  std::vector<FittedPoint> fitted;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double predicted = fit.predict(points[i]);
+    fitted.push_back(
+        {predicted, predicted / points[i].measured_ms - 1.0, forecast_of(points, i)});
+  }
+  return fitted;
+}
+
+double largest_error(const std::vector<FittedPoint>& points) {
+  double largest = 0.0;
+  for (const FittedPoint& point : points) largest = std::max(largest, std::abs(point.error));
+  return largest;
 }
 
 std::vector<StudyPoint> read_study(const std::string& path, const std::string& text) {

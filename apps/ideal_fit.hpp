@@ -35,6 +35,7 @@ struct IdealFit {
   double predict(const StudyPoint& point) const;
   // A fit of as many terms as layouts has nothing left to be wrong about. What is to be said then.
   std::string warning(std::size_t num_points) const;
+  std::string text() const;  // "compute 70.10, fixed 12.00, ...", in ms
 };
 
 // Least squares of relative errors with terms of 0 or more; of equally good ones that with the
@@ -44,6 +45,15 @@ IdealFit fit_ideal(const std::vector<StudyPoint>& points);
 // What a fit without the point says of it: a forecast, where the others have some of each of its
 // axes and are two or more; else none.
 std::optional<double> forecast_of(const std::vector<StudyPoint>& points, std::size_t which);
+
+// What the fit says of each point.
+struct FittedPoint {
+  double predicted_ms;
+  double error;                         // of it, against the measured time
+  std::optional<double> without_it_ms;  // forecast_of
+};
+std::vector<FittedPoint> judge_fit(const IdealFit& fit, const std::vector<StudyPoint>& points);
+double largest_error(const std::vector<FittedPoint>& points);  // without its sign
 
 // Rows of the JSON of `weft layouts --json`, the text of a file that ends with it. `path` is for
 // messages. Throws Error(usage) where it is none, or has fewer than two layouts.

@@ -6,11 +6,21 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/error.hpp"
 #include "parallel/plan/nearest.hpp"
 
 namespace weft {
 
 std::string name_of(Scaling scaling) { return scaling == Scaling::strong ? "strong" : "weak"; }
+
+Scaling parse_scaling(const std::string& text) {
+  const std::vector<std::string> kinds{"strong", "weak"};
+  for (const Scaling scaling : {Scaling::strong, Scaling::weak})
+    if (text == name_of(scaling)) return scaling;
+  throw Error(ExitCode::usage,
+              fmt::format("--scaling: expected strong or weak; found {}; did you mean {}?", text,
+                          kinds[nearest_name(text, kinds)]));
+}
 
 double ideal_busy_share(index_t num_stages, index_t num_microbatches) {
   const auto m = static_cast<double>(num_microbatches);

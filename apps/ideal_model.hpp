@@ -14,6 +14,8 @@ namespace weft {
 // Strong: the global batch is fixed. Weak: the batch of each replica is, so the global one grows.
 enum class Scaling { strong, weak };
 std::string name_of(Scaling scaling);
+// Of --scaling. Throws Error(usage) for another word.
+Scaling parse_scaling(const std::string& text);
 
 // Times in milliseconds; as they stand here they are those of the model that the defaults of
 // `weft ideal` show.

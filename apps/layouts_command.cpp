@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "apps/agreement.hpp"
+#include "apps/ideal_model.hpp"
 #include "apps/layout_run.hpp"
 #include "apps/layout_study.hpp"
 #include "apps/layout_table.hpp"
@@ -20,7 +21,6 @@
 #include "apps/weak_scaling.hpp"
 #include "core/kokkos_session.hpp"
 #include "parallel/comm/transport_registry.hpp"
-#include "parallel/plan/nearest.hpp"
 
 namespace weft {
 
@@ -89,20 +89,17 @@ class LayoutsJob {
                               options_.scaling, options_.evaluates),
                   "Start all ranks with the same arguments");
     agree(start_.world(), "grid", [&] {
+      const Scaling scaling = parse_scaling(options_.scaling);
       check_counts();
       table_.study = choose_study(table_.plan, options_.grid);
       table_.grid = layouts_of(table_.plan, table_.study, session_.size(), built_in_transports());
-      if (options_.scaling == "weak") scale_weakly(table_.grid);
+      if (scaling == Scaling::weak) scale_weakly(table_.grid);
       require_some(table_.grid, table_.study.from);
     });
     for (const GridLayout& layout : table_.grid.to_run) table_.rows.push_back({layout});
   }
 
   void check_counts() const {
-    const std::vector<std::string> kinds{"strong", "weak"};
-    require(options_.scaling == kinds[0] || options_.scaling == kinds[1], ExitCode::usage,
-            fmt::format("--scaling: expected strong or weak; found {}; did you mean {}?",
-                        options_.scaling, kinds[nearest_name(options_.scaling, kinds)]));
     require(options_.repeats >= 1, ExitCode::usage,
             fmt::format("--repeat: expected 1 or more; found {}", options_.repeats));
     const index_t steps = table_.plan.num_steps();

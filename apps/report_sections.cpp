@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "apps/ideal_plot.hpp"
 
 namespace weft {
@@ -12,20 +9,15 @@ namespace weft {
 ReportSection study_section(const std::vector<StudyPoint>& points, const IdealFit& fit) {
   ReportTable table{{"layout", "devices", "measured ms", "fitted ms", "error %", "by the others"},
                     {}};
-  double worst = 0.0;
+  const std::vector<FittedPoint> fitted = judge_fit(fit, points);
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const double predicted = fit.predict(points[i]);
-    const double error = predicted / points[i].measured_ms - 1.0;
-    const std::optional<double> forecast = forecast_of(points, i);
-    worst = std::max(worst, std::abs(error));
+    const FittedPoint& one = fitted[i];
     table.rows.push_back({points[i].name, fmt::format("{}", points[i].devices()),
                           fmt::format("{:.2f}", points[i].measured_ms),
-                          fmt::format("{:.2f}", predicted), fmt::format("{:+.1f}", 100 * error),
-                          forecast ? fmt::format("{:.2f}", *forecast) : "-"});
+                          fmt::format("{:.2f}", one.predicted_ms),
+                          fmt::format("{:+.1f}", 100 * one.error),
+                          one.without_it_ms ? fmt::format("{:.2f}", *one.without_it_ms) : "-"});
   }
-  std::string terms;
-  for (std::size_t i = 0; i < num_fit_terms; ++i)
-    terms += fmt::format("{}{} {:.2f}", i == 0 ? "" : ", ", fit_term_names[i], fit.ms[i]);
   const std::array<SvgPicture, 2> plots = study_plots(points, fit);
   const std::string warning = fit.warning(points.size());
   return {"Scaling of the study",
@@ -33,7 +25,7 @@ ReportSection study_section(const std::vector<StudyPoint>& points, const IdealFi
                        "devices and by the pipeline's ideal busy share; tp, dp, pp count where "
                        "that axis has two ranks or more. Largest error {:.1f} %. by the others: "
                        "what a fit without that layout says of it. {}",
-                       points.size(), terms, 100 * worst, warning),
+                       points.size(), fit.text(), 100 * largest_error(fitted), warning),
            plots[0], plots[1], table}};
 }
 
