@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/overloaded.hpp"
+
 namespace weft {
 
 namespace {
-
-template <class... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
 
 bool is_number(const std::string& cell) {
   return cell.find_first_not_of("0123456789.+-e") == std::string::npos &&
