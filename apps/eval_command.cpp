@@ -76,7 +76,7 @@ class EvalJob {
     const std::optional<double> threshold = threshold_of(trainer);
     std::vector<Prediction> predictions;
     const Evaluation evaluation =
-        trainer.evaluate(split_, slices_.empty() ? nullptr : &predictions);
+        trainer.evaluate(split_, options_.slices.empty() ? nullptr : &predictions);
     agree(start_.world(), "evaluation", [&] {
       if (is_first()) say(checkpoint, evaluation, predictions, threshold);
     });
@@ -99,7 +99,8 @@ class EvalJob {
             fmt::format("--split {0}: the plan has no samples there (task.split.{0} = 0): name the "
                         "other split, or judge with a plan that keeps some",
                         name_of(split_)));
-    slices_ = make_slices(*data_.samples, judged, split.train, options_.slices);
+    if (is_first())
+      slices_ = make_slices(*data_.samples, judged, split.train, options_.slices);
   }
 
   Checkpoint load(Trainer& trainer) {
@@ -185,7 +186,7 @@ class EvalJob {
   CheckpointChoice choice_;  // rank 0
   Plan plan_;
   TrainingData data_;
-  std::vector<SampleSlices> slices_;  // of the split's samples
+  std::vector<SampleSlices> slices_;  // rank 0: of the split's samples
 };
 
 }  // namespace
