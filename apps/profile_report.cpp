@@ -7,6 +7,7 @@
 
 #include "apps/layout_json.hpp"
 #include "apps/leak_mark.hpp"
+#include "apps/named_json.hpp"
 #include "apps/step_statistics.hpp"
 #include "core/error.hpp"
 #include "parallel/plan/memory_model.hpp"
@@ -68,15 +69,6 @@ Json rows_json(const ProfileAccount& account) {
   return rows;
 }
 
-// Of all measured steps, in whole nanoseconds: they add up.
-Json totals_json(const ProfileAccount& account) {
-  Json totals = Json::object();
-  for (int i = 0; i < num_profile_rows; ++i)
-    totals[std::string(name_of(static_cast<ProfileRow>(i)))] =
-        total_ns(account, static_cast<ProfileRow>(i));
-  return totals;
-}
-
 Json hidden_json(const ProfileAccount& account) {
   Json hidden = Json::object();
   for (std::size_t g = 0; g < profile_groups.size(); ++g) {
@@ -112,15 +104,10 @@ Json buckets_json(const ProfiledRank& rank) {
 
 Json memory_json(const Plan& plan, const ProfiledRank& rank) {
   const RankMemory foreseen = rank_memory(plan, rank.tp, rank.dp, rank.pp);
-  Json kinds = Json::object(), phases = Json::object();
-  for (std::size_t i = 0; i < rank.peak.by_kind.size(); ++i)
-    kinds[std::string(name_of(static_cast<MemoryKind>(i)))] = rank.peak.by_kind[i];
-  for (std::size_t i = 0; i < rank.peak_by_phase.size(); ++i)
-    phases[std::string(name_of(static_cast<Phase>(i)))] = rank.peak_by_phase[i];
   return {{"peak_bytes", rank.peak.total},
           {"peak_phase", name_of(rank.peak.phase)},
-          {"by_kind", kinds},
-          {"by_phase", phases},
+          {"by_kind", by_name<MemoryKind>(rank.peak.by_kind)},
+          {"by_phase", by_name<Phase>(rank.peak_by_phase)},
           {"foreseen",
            {{"parameters", foreseen.parameter_bytes},
             {"gradients", foreseen.gradient_bytes},
@@ -173,10 +160,11 @@ ProfiledRank from_bytes(std::string_view bytes) {
   return rank;
 }
 
-std::int64_t total_ns(const ProfileAccount& account, ProfileRow row) {
-  std::int64_t sum = 0;
-  for (const ProfiledStep& step : account.steps) sum += step.ns[static_cast<std::size_t>(row)];
-  return sum;
+RowTotals totals_of(const ProfileAccount& account) {
+  RowTotals totals{};
+  for (const ProfiledStep& step : account.steps)
+    for (std::size_t row = 0; row < totals.size(); ++row) totals[row] += step.ns[row];
+  return totals;
 }
 
 std::int64_t wall_ns(const ProfileAccount& account) {
@@ -223,7 +211,7 @@ Json json_of(const Profile& profile) {
          {"step_ms",
           distribution(rank.account.steps, [](const ProfiledStep& step) { return step.wall_ns; })},
          {"wall_ns", wall_ns(rank.account)},
-         {"ns", totals_json(rank.account)},
+         {"ns", by_name<ProfileRow>(totals_of(rank.account))},
          {"rows_ms", rows_json(rank.account)},
          {"hidden_ns", hidden_json(rank.account)},
          {"waits", waits_json(rank.account)},

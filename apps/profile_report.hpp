@@ -44,13 +44,14 @@ struct Profile {
   std::string transport;
   index_t warm_up = 0;
   std::string delays;
-  Hash128 state_hash, loss_hash;  // after the last step
+  Hash128 state_hash, loss_hash;          // after the last step
   std::vector<SkippedRows> skipped_rows;  // of the data
   std::vector<ProfiledRank> ranks;
 };
 
+using RowTotals = std::array<std::int64_t, num_profile_rows>;
 // Of all measured steps; all rows together are the wall time.
-std::int64_t total_ns(const ProfileAccount& account, ProfileRow row);
+RowTotals totals_of(const ProfileAccount& account);
 std::int64_t wall_ns(const ProfileAccount& account);
 // From the end of backward to that of the last bucket: what no computation hides.
 double tail_ns(const ProfiledRank& rank);

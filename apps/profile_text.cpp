@@ -57,6 +57,18 @@ class ProfileText {
     if (!profile_.delays.empty()) text_ << fmt::format("DELAYS INJECTED: {}\n", profile_.delays);
     say_leak(profile_.plan.task, text_);
     say_skipped(profile_.skipped_rows, text_);
+    say_dropped();
+  }
+
+  // What a trace has no room for is missing from the account.
+  void say_dropped() {
+    std::uint64_t most = 0;
+    for (const ProfiledRank& rank : profile_.ranks) most = std::max(most, rank.dropped_events);
+    if (most > 0)
+      text_ << fmt::format(
+          "WARNING: {} spans of a rank did not fit into its trace; their time counts as what it "
+          "did around them, and the last steps as unexplained. Measure fewer --steps\n",
+          most);
   }
 
   // Rows of groups of one rank, and of a pipeline of one stage, are left out: nobody waits there.
@@ -68,34 +80,36 @@ class ProfileText {
     return true;
   }
 
-  void print_rows() {
-    text_ << "\nmean of a step        ms      wall";
+  // A line of the table: its cells are those of the rows that are shown.
+  void print_line(std::string_view name, std::string_view wall, const auto& cell_of) {
+    text_ << fmt::format("  {:<{}}{:>10}", name, place_width(), wall);
     for (int i = 0; i < num_profile_rows; ++i)
-      if (is_shown(static_cast<ProfileRow>(i)))
-        text_ << fmt::format("  {:>11}", short_name(static_cast<ProfileRow>(i)));
+      if (is_shown(static_cast<ProfileRow>(i))) text_ << fmt::format("  {:>11}", cell_of(i));
     text_ << '\n';
+  }
+
+  void print_rows() {
+    text_ << '\n';
+    print_line("mean of a step, ms", "wall",
+               [](int row) { return short_name(static_cast<ProfileRow>(row)); });
     std::array<double, num_profile_rows> share{};
     for (std::size_t r = 0; r < profile_.ranks.size(); ++r) {
       const ProfileAccount& account = profile_.ranks[r].account;
+      const RowTotals totals = totals_of(account);
       const auto wall = static_cast<double>(wall_ns(account));
-      if (r < num_shown())
-        text_ << fmt::format("  {:<22}{:>10.3f}", place_of(r), ms(wall) / num_steps());
-      for (int i = 0; i < num_profile_rows; ++i) {
-        const auto row = static_cast<ProfileRow>(i);
-        const auto ns = static_cast<double>(total_ns(account, row));
-        share[static_cast<std::size_t>(i)] +=
-            100.0 * ns / wall / static_cast<double>(profile_.ranks.size());
-        if (r < num_shown() && is_shown(row))
-          text_ << fmt::format("  {:>11.3f}", ms(ns) / num_steps());
-      }
-      if (r < num_shown()) text_ << '\n';
+      for (std::size_t i = 0; i < totals.size(); ++i)
+        share[i] += 100.0 * static_cast<double>(totals[i]) / wall /
+                    static_cast<double>(profile_.ranks.size());
+      if (r >= num_shown()) continue;
+      print_line(place_of(r), fmt::format("{:.3f}", ms(wall) / num_steps()), [&](int row) {
+        const auto ns = static_cast<double>(totals[static_cast<std::size_t>(row)]);
+        return fmt::format("{:.3f}", ms(ns) / num_steps());
+      });
     }
     say_more();
-    text_ << fmt::format("  {:<22}{:>10}", "all ranks, %", "100.0");
-    for (int i = 0; i < num_profile_rows; ++i)
-      if (is_shown(static_cast<ProfileRow>(i)))
-        text_ << fmt::format("  {:>11.1f}", share[static_cast<std::size_t>(i)]);
-    text_ << '\n';
+    print_line("all ranks, %", "100.0", [&](int row) {
+      return fmt::format("{:.1f}", share[static_cast<std::size_t>(row)]);
+    });
   }
 
   void say_more() {
@@ -108,6 +122,8 @@ class ProfileText {
     const ProfiledRank& rank = profile_.ranks[r];
     return fmt::format("rank {} (tp {} dp {} pp {})", r, rank.tp, rank.dp, rank.pp);
   }
+
+  std::size_t place_width() const { return place_of(num_shown() - 1).size() + 1; }
 
   static std::string short_name(ProfileRow row) {
     switch (row) {
@@ -183,7 +199,7 @@ class ProfileText {
           static_cast<ProfileRow>(static_cast<std::size_t>(ProfileRow::communication_tp) + g);
       double sum = 0.0;
       for (const ProfiledRank& rank : profile_.ranks)
-        sum += static_cast<double>(total_ns(rank.account, row));
+        sum += static_cast<double>(totals_of(rank.account)[static_cast<std::size_t>(row)]);
       if (sum < 0.05 * all) continue;
       text_ << fmt::format(
           "LINKS: {:.1f} % of the time went on {} when all had come to it: its links or its bytes, "
@@ -209,7 +225,7 @@ class ProfileText {
     for (std::size_t r = 0; r < num_shown(); ++r) {
       const ProfiledRank& rank = profile_.ranks[r];
       const RankMemory foreseen = rank_memory(profile_.plan, rank.tp, rank.dp, rank.pp);
-      text_ << fmt::format("  {:<22}{:>10.2f} in {}:", place_of(r),
+      text_ << fmt::format("  {:<{}}{:>10.2f} in {}:", place_of(r), place_width(),
                            mib(static_cast<double>(rank.peak.total)), name_of(rank.peak.phase));
       for (std::size_t i = 0; i < rank.peak.by_kind.size(); ++i) {
         const auto kind = static_cast<MemoryKind>(i);

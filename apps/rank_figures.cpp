@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "apps/named_json.hpp"
+
 namespace weft {
 
 namespace {
@@ -32,15 +34,6 @@ RankFigures figures_of(Trainer& trainer, const TimeAccount& steps, const SampleR
   figures.steps = steps;
   figures.samples = samples;
   return figures;
-}
-
-template <class Name, class Values>
-Json by_name(const Values& values) {
-  Json json;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    json[std::string(name_of(static_cast<Name>(i)))] = values[i];
-  }
-  return json;
 }
 
 Json time_json(const TimeAccount& account) {

@@ -1,8 +1,10 @@
 // The arithmetic of `weft profile` on spans and times that are written down here.
 #include <catch2/catch.hpp>
 #include <numeric>
+#include <sstream>
 
 #include "apps/profile_report.hpp"
+#include "tests/parallel/plan/sample_plan.hpp"
 
 using namespace weft;
 
@@ -207,4 +209,39 @@ TEST_CASE("who passes a delay on is no straggler") {
   REQUIRE(straggler_of(ranks));
   CHECK(straggler_of(ranks)->rank == 0);
   CHECK(straggler_of(ranks)->cause == Cause::data);
+}
+
+TEST_CASE("the table of a profile is even, and says what its trace had no room for") {
+  const Plan plan = weft::testing::sample_plan();
+  Profile profile{.plan = plan,
+                  .transport = "ucx",
+                  .warm_up = 3,
+                  .delays = {},
+                  .state_hash = {},
+                  .loss_hash = {},
+                  .skipped_rows = {},
+                  .ranks = std::vector<ProfiledRank>(12)};
+  for (ProfiledRank& rank : profile.ranks) {
+    rank.account.steps = {{.wall_ns = 40 * ms}};
+    rank.account.steps[0].ns[static_cast<std::size_t>(ProfileRow::forward)] = 30 * ms;
+    rank.account.steps[0].ns[static_cast<std::size_t>(ProfileRow::update)] = 10 * ms;
+  }
+  std::ostringstream text;
+  print(profile, text);
+  std::istringstream lines(text.str());
+  std::vector<std::string> table;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  mean of a step, ms") || !table.empty()) table.push_back(line);
+    if (line.starts_with("  all ranks, %")) break;
+  }
+  REQUIRE(table.size() == 1 + 12 + 1);
+  for (const std::string& line : table) CHECK(line.size() == table.front().size());
+  CHECK_THAT(table[12], Catch::Contains("rank 11 ") && Catch::Contains("40.000") &&
+                            Catch::Contains("30.000") && Catch::Contains("10.000"));
+  CHECK_THAT(table[13], Catch::Contains("75.0") && Catch::Contains("25.0"));
+  CHECK_THAT(text.str(), !Catch::Contains("WARNING"));
+  profile.ranks[5].dropped_events = 7;
+  text.str("");
+  print(profile, text);
+  CHECK_THAT(text.str(), Catch::Contains("WARNING: 7 spans"));
 }
