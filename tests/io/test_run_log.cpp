@@ -1,12 +1,10 @@
 // The run folder: what is written, and that an existing run is safe.
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -14,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
-#include <thread>
 
 #include "io/run_log.hpp"
+#include "tests/io/system_calls.hpp"
 #include "tests/io/temporary_folder.hpp"
 
 using namespace weft;
@@ -257,38 +255,41 @@ TEST_CASE("what a kill leaves behind is put right", "[run_log]") {
 }
 
 TEST_CASE("a resume that is killed at any moment is mended by the next", "[run_log]") {
-  using namespace std::chrono;
   const TemporaryFolder folder;
   const auto resume = [&](const std::string& name) { RunLog::resume(name, "plan of now", 3); };
   write_run(folder / "whole");
-  const auto begin = steady_clock::now();
   resume(folder / "whole");
-  const auto duration = duration_cast<microseconds>(steady_clock::now() - begin);
   const std::map<std::string, std::string> right = files_in(folder / "whole");
   REQUIRE(right.contains("plan-1.toml"));
-  index_t num_halves = 0;  // tries in which the kill came in the middle
-  for (index_t attempt = 0; attempt < 40; ++attempt) {
-    const std::string run = folder / ("run-" + std::to_string(attempt));
+  index_t num_kills = 0, num_halves = 0;  // halves: neither as before nor done
+  for (bool is_done = false; !is_done;) {
+    const std::string run = folder / ("run-" + std::to_string(num_kills));
     write_run(run);
     const std::map<std::string, std::string> before = files_in(run);
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
+      const SystemFault fault(Call::any, SystemFault::die, static_cast<int>(num_kills));
       resume(run);
       ::_exit(0);
     }
-    // From its first moments to a little after its end.
-    std::this_thread::sleep_for(duration * attempt / 32);
-    ::kill(child, SIGKILL);
-    REQUIRE(::waitpid(child, nullptr, 0) == child);
-    const std::map<std::string, std::string> after = files_in(run);
-    num_halves += after != before && after != right ? 1 : 0;
-    INFO("killed after " << (duration * attempt / 32).count() << " us");
-    resume(run);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    is_done = WEXITSTATUS(status) == 0;
+    INFO("killed before its system call " << num_kills);
+    if (!is_done) {
+      REQUIRE(WEXITSTATUS(status) == SystemFault::exit_status);
+      const std::map<std::string, std::string> after = files_in(run);
+      num_halves += after != before && after != right ? 1 : 0;
+      ++num_kills;
+      resume(run);
+    }
     CHECK(files_in(run) == right);
   }
-  INFO(num_halves << " of 40 kills in the middle of " << duration.count() << " us");
-  CHECK(num_halves > 0);
+  // Four files take the place of old ones: each is made, synced and renamed, its folder synced.
+  CHECK(num_kills >= 4 * 4);
+  CHECK(num_halves >= 4 * 3);
 }
 
 TEST_CASE("folders in which a run can be resumed, and cannot", "[run_log]") {

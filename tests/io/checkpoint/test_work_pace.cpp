@@ -82,11 +82,15 @@ TEST_CASE("once nobody waits it rests again, until a stop is asked for", "[work_
   WorkPace pace(hardly_any);
   pace.hurry();
   pace.relax();
+  std::atomic<bool> is_to_rest{false};
   std::jthread worker([&](const std::stop_token& stop) {
     pace.begin();
     work_for(1e-3);
+    is_to_rest = true;
+    is_to_rest.notify_one();
     pace.rest(stop);
   });
+  is_to_rest.wait(false);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   worker.request_stop();
   worker.join();
