@@ -14,7 +14,7 @@ nlohmann::ordered_json layout_json(const Plan& plan) {
                                  {"zero", layout.zero},
                                  {"schedule", layout.schedule},
                                  {"sequence_parallel", layout.sequence_parallel},
-                                 {"stages", even_word},
+                                 {"stages", layout.measures_stages ? measured_word : even_word},
                                  {"order", layout.order},
                                  {"threads", layout.threads},
                                  {"transport", plan.comm.transport},

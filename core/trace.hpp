@@ -96,6 +96,7 @@ class Trace {
     std::int64_t index_ = -1;
     std::uint16_t group_ = no_group;
     bool is_recorded_ = false;  // recording may begin or end within a span
+    bool is_region_ = false;    // of a Kokkos tool that is loaded, too
   };
 
   Trace() : start_(Clock::now()) {}

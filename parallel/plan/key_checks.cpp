@@ -46,12 +46,14 @@ bool in_range(auto value, const IntegerRange& range) {
 
 std::string expected_text(const PlanKey& key) {
   const bool pair = std::holds_alternative<NumberPair>(key.field);
-  const bool list = std::holds_alternative<FieldOf<std::vector<index_t>>>(key.field);
   if (const auto* choices = std::get_if<Choices>(&key.legal)) return choices_text(choices->now);
   if (const auto* range = std::get_if<IntegerRange>(&key.legal)) {
-    if (list) {
-      return fmt::format("{} or a list of integers from {} to {}", toml_string(even_word),
-                         range->least, range->most);
+    if (const auto* list = std::get_if<IntegerList>(&key.field)) {
+      const std::string words = list->flag == nullptr ? toml_string(list->empty_word)
+                                                      : toml_string(list->empty_word) + ", " +
+                                                            toml_string(list->flag_word);
+      return fmt::format("{} or a list of integers from {} to {}", words, range->least,
+                         range->most);
     }
     return fmt::format("an integer from {} to {}", range->least, range->most);
   }
@@ -98,9 +100,8 @@ NearestValue nearest_value(const PlanKey& key, const std::string& found) {
     const std::string word = found.size() > 2 ? found.substr(1, found.size() - 2) : found;
     return {toml_string(choices->now[nearest_name(word, choices->now)]), false};
   }
-  if (std::holds_alternative<FieldOf<std::vector<index_t>>>(key.field)) {
-    return {toml_string(even_word), false};
-  }
+  if (const auto* list = std::get_if<IntegerList>(&key.field))
+    return {toml_string(list->empty_word), false};
   if (const auto* range = std::get_if<IntegerRange>(&key.legal)) {
     const bool below = found.starts_with('-') || found == "0";
     return {fmt::format("{}", below ? range->least : range->most), false};
@@ -190,8 +191,9 @@ bool is_legal(const PlanKey& key, Plan& plan) {
                    return !f(plan) || in_range(*f(plan), *integers);
                  },
                  [&](FieldOf<std::uint64_t> f) { return in_range(f(plan), *integers); },
-                 [&](FieldOf<std::vector<index_t>> f) {
-                   return std::all_of(f(plan).begin(), f(plan).end(),
+                 [&](const IntegerList& f) {
+                   const std::vector<index_t>& list = f.values(plan);
+                   return std::all_of(list.begin(), list.end(),
                                       [&](index_t value) { return in_range(value, *integers); });
                  },
                  [&](FieldOf<double> f) { return in_range(f(plan), *numbers); },

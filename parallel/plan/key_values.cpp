@@ -84,16 +84,21 @@ bool assign_time(const KeyValue& value, TimeSpan& target) {
   return span.has_value();
 }
 
-bool assign_list(const KeyValue& value, std::vector<index_t>& target) {
+bool assign_list(const KeyValue& value, const IntegerList& field, Plan& plan) {
   const auto* word = std::get_if<std::string>(&value);
   const auto* list = std::get_if<std::vector<index_t>>(&value);
-  if (word != nullptr && *word == even_word) {
-    target.clear();
-    return true;
-  }
-  if (list == nullptr || list->empty()) return false;
-  target = *list;
+  const bool sets_flag = field.flag != nullptr && word != nullptr && *word == field.flag_word;
+  const bool is_empty = sets_flag || (word != nullptr && *word == field.empty_word);
+  if (!is_empty && (list == nullptr || list->empty())) return false;
+  field.values(plan) = is_empty ? std::vector<index_t>() : *list;
+  if (field.flag != nullptr) field.flag(plan) = sets_flag;
   return true;
+}
+
+std::string text_of_list(const IntegerList& field, Plan& plan) {
+  if (!field.values(plan).empty()) return list_text(field.values(plan));
+  const bool is_set = field.flag != nullptr && field.flag(plan);
+  return toml_string(is_set ? field.flag_word : field.empty_word);
 }
 
 }  // namespace
@@ -109,7 +114,7 @@ bool assign(const PlanKey& key, Plan& plan, const KeyValue& value) {
           [&](FieldOf<double> f) { return assign_number(value, f(plan)); },
           [&](FieldOf<std::optional<double>> f) { return assign_optional_number(value, f(plan)); },
           [&](NumberPair f) { return assign_pair(value, f.first(plan), f.second(plan)); },
-          [&](FieldOf<std::vector<index_t>> f) { return assign_list(value, f(plan)); },
+          [&](const IntegerList& f) { return assign_list(value, f, plan); },
           [&](FieldOf<NumericsMode> f) { return assign_word(key, value, f(plan)); },
           [&](FieldOf<LastBatch> f) { return assign_word(key, value, f(plan)); },
           [&](FieldOf<TimeSpan> f) { return assign_time(value, f(plan)); }},
@@ -166,7 +171,7 @@ std::string value_text(const PlanKey& key, const Plan& const_plan) {
                    return fmt::format("[{}, {}]", number_text(f.first(plan)),
                                       number_text(f.second(plan)));
                  },
-                 [&](FieldOf<std::vector<index_t>> f) { return list_text(f(plan)); },
+                 [&](const IntegerList& f) { return text_of_list(f, plan); },
                  [&](FieldOf<NumericsMode> f) { return word(f(plan)); },
                  [&](FieldOf<LastBatch> f) { return word(f(plan)); },
                  [&](FieldOf<TimeSpan> f) {

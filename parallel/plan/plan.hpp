@@ -52,8 +52,10 @@ struct TaskPlan {
   double rare_share =
       0.0;  // bank: of an epoch's samples, how many are drawn from class 1; 0: as is
 
-  index_t tokens = 128;                // ag_news, text: of a sample
-  index_t vocabulary = 20000;          // ag_news: words, with what stands for none and for others
+  index_t tokens = 128;        // ag_news, text: of a sample
+  index_t vocabulary = 20000;  // ag_news: words, with what stands for none and for others
+  // ag_news: lengths that a batch can have, rising to `tokens`; empty: all have `tokens`
+  std::vector<index_t> length_buckets;
   std::string faulty_rows = "refuse";  // bank, ag_news: rows that break the form; or "skip"
   TargetPlan target;
   TargetPlan accept;  // what the model is to reach in the end; a range where both bounds are given
@@ -136,7 +138,8 @@ struct LayoutPlan {
   index_t zero = 0;               // 1: each dp rank keeps a slice of the optimizer's state
   std::string schedule = "1f1b";  // of the pipeline: gpipe, 1f1b
   bool sequence_parallel = false;
-  std::vector<index_t> stages;  // blocks of each stage; empty: even
+  std::vector<index_t> stages;   // blocks of each stage; empty: even
+  bool measures_stages = false;  // even at first, then by measured times
   index_t threads = 1;
   std::string order = "tp,dp,pp";  // fastest first
   friend bool operator==(const LayoutPlan&, const LayoutPlan&) = default;

@@ -95,6 +95,11 @@ void add_task(Keys& keys) {
   used_by("task.dataset", {"ag_news", "text"});
   add_result("task.vocabulary", &field_at<&Plan::task, &TaskPlan::vocabulary>, vocabulary, "20000");
   used_by("task.dataset", {"ag_news"});
+  add_result("task.length_buckets",
+             IntegerList{.values = &field_at<&Plan::task, &TaskPlan::length_buckets>,
+                         .empty_word = "none"},
+             tokens, "[32, 64, 128]");
+  used_by("task.dataset", {"ag_news"});
   add_result("task.faulty_rows", &field_at<&Plan::task, &TaskPlan::faulty_rows>,
              Choices{{"refuse", "skip"}}, "\"skip\"");
   used_by("task.dataset", {"bank", "ag_news"});
@@ -252,7 +257,12 @@ void add_layout(Keys& keys) {
       Choices{{"1f1b", "gpipe"}, {"interleaved", "zero_bubble"}}, "");
   add("layout.sequence_parallel", &field_at<&Plan::layout, &LayoutPlan::sequence_parallel>, {},
       "true");
-  add("layout.stages", &field_at<&Plan::layout, &LayoutPlan::stages>, blocks, "[3, 3]");
+  add("layout.stages",
+      IntegerList{.values = &field_at<&Plan::layout, &LayoutPlan::stages>,
+                  .empty_word = even_word,
+                  .flag_word = measured_word,
+                  .flag = &field_at<&Plan::layout, &LayoutPlan::measures_stages>},
+      blocks, "[3, 3]");
   add("layout.threads", &field_at<&Plan::layout, &LayoutPlan::threads>, IntegerRange{1, 1024}, "1");
   add("layout.order", &field_at<&Plan::layout, &LayoutPlan::order>,
       Choices{{"tp,dp,pp", "tp,pp,dp", "dp,tp,pp", "dp,pp,tp", "pp,tp,dp", "pp,dp,tp"}}, "");

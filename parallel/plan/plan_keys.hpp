@@ -20,15 +20,25 @@ struct NumberPair {
   double& (*second)(Plan&);
 };
 
+// A list of integers, or a word in its place.
+struct IntegerList {
+  std::vector<index_t>& (*values)(Plan&);
+  std::string_view empty_word;  // how the empty list is written
+  // Another word, which empties the list and sets this; empty: there is none.
+  std::string_view flag_word = {};
+  bool& (*flag)(Plan&) = nullptr;
+};
+
 // Where a key's value lives in a Plan; the alternative is also its type.
 using PlanField =
     std::variant<std::string& (*)(Plan&), bool& (*)(Plan&), index_t& (*)(Plan&),
                  std::optional<index_t>& (*)(Plan&), std::uint64_t& (*)(Plan&), double& (*)(Plan&),
-                 std::optional<double>& (*)(Plan&), NumberPair, std::vector<index_t>& (*)(Plan&),
+                 std::optional<double>& (*)(Plan&), NumberPair, IntegerList,
                  NumericsMode& (*)(Plan&), LastBatch& (*)(Plan&), TimeSpan& (*)(Plan&)>;
 
-// How an empty list of integers is written: cut by the range rule.
+// layout.stages: cut by the range rule; so at first, then by measured times.
 inline constexpr std::string_view even_word = "even";
+inline constexpr std::string_view measured_word = "measured";
 
 struct Choices {
   std::vector<std::string> now;         // legal in this version

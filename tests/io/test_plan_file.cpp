@@ -160,20 +160,21 @@ TEST_CASE("stages are a word or a list") {
     return message_of(with_line("[layout]\npp = 2\nstages = " + value));
   };
   CHECK(fault("\"even\"") == "legal");
+  CHECK(fault("\"measured\"") == "legal");
   CHECK(fault("[1, 1]") == "legal");
   const std::string expected =
-      "plan.toml:13:1: layout.stages: expected \"even\" or a list of integers from 1 to 1024, such "
-      "as [3, 3]; found ";
+      "plan.toml:13:1: layout.stages: expected \"even\", \"measured\" or a list of integers from 1 to "
+      "1024, such as [3, 3]; found ";
   CHECK(fault("\"evn\"") == expected + "the string \"evn\"");
   CHECK(fault("[]") == expected + "an array of 0 values");
   CHECK(fault("[0.5, 1.5]") == expected + "an array of 2 values");
   CHECK(fault("[1, \"a\"]") == expected + "an array of 2 values");
   CHECK(fault("2.5") == expected + "the number 2.5");
   CHECK(fault("2") ==
-        "plan.toml:13:1: layout.stages: expected \"even\" or a list of integers from 1 to 1024; "
+        "plan.toml:13:1: layout.stages: expected \"even\", \"measured\" or a list of integers from 1 to 1024; "
         "found 2; nearest legal: layout.stages = \"even\"");
   CHECK(fault("[0, 2]") ==
-        "plan.toml:13:1: layout.stages: expected \"even\" or a list of integers from 1 to 1024; "
+        "plan.toml:13:1: layout.stages: expected \"even\", \"measured\" or a list of integers from 1 to 1024; "
         "found [0, 2]; nearest legal: layout.stages = \"even\"");
   CHECK(fault("[1, 2]").starts_with(
       "plan.toml:13:1: layout.stages: expected 2 numbers for layout.pp = 2 that "

@@ -125,15 +125,20 @@ TEST_CASE("plans of tables and texts go out and in again") {
   news.task.augment = true;
   news.task.tokens = 31;
   news.task.vocabulary = 1001;
+  news.task.length_buckets = {16, 31};
   news.model.kind = "text_encoder";
   news.model.patch = 4;
   Plan text = news;
   text.task.dataset = "text";
   text.task.vocabulary = 20000;
+  text.task.length_buckets.clear();
   text.task.test = 5;
   text.model.kind = "gpt";
   text.model.tied = false;
-  for (const Plan& plan : {bank, news, text}) {
+  Plan measured = unusual_plan(true);
+  measured.layout.stages.clear();
+  measured.layout.measures_stages = true;
+  for (const Plan& plan : {bank, news, text, measured}) {
     const std::string toml = to_toml(plan);
     INFO(toml);
     CHECK(validate(plan, std::nullopt).empty());
@@ -204,8 +209,8 @@ TEST_CASE("fingerprints") {
         (*number)(other) /= 2;
       else if (auto* pair = std::get_if<NumberPair>(&field))
         pair->second(other) /= 2;
-      else if (auto* list = std::get_if<std::vector<index_t>& (*)(Plan&)>(&field))
-        (*list)(other).back() += 1;
+      else if (auto* list = std::get_if<IntegerList>(&field))
+        list->values(other).push_back(32);
       else if (auto* mode = std::get_if<NumericsMode& (*)(Plan&)>(&field))
         (*mode)(other) = NumericsMode::exact;
       else if (auto* time = std::get_if<TimeSpan& (*)(Plan&)>(&field))

@@ -136,8 +136,8 @@ TEST_CASE("values of the layout out of range") {
       {[](Plan& p) {
          p.layout.stages = {2, 0};
        },
-       "layout.stages: expected \"even\" or a list of integers from 1 to 1024; found [2, 0]; "
-       "nearest legal: layout.stages = \"even\""},
+       "layout.stages: expected \"even\", \"measured\" or a list of integers from 1 to 1024; found "
+       "[2, 0]; nearest legal: layout.stages = \"even\""},
       {[](Plan& p) { p.comm.bucket_bytes = 0; },
        "comm.bucket_bytes: expected an integer from 1 to 1073741824; found 0; nearest legal: "
        "comm.bucket_bytes = 1"},
