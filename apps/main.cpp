@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/agreement.hpp"
+#include "apps/async_arguments.hpp"
 #include "apps/bench_gemm_command.hpp"
 #include "apps/check_command.hpp"
 #include "apps/check_prose.hpp"
@@ -57,6 +58,7 @@ void say(const std::string& text) { std::cerr << "weft: " + text + "\n" << std::
 struct CommandLine {
   RunInputs inputs;
   TrainOptions train;
+  AsyncOptions async;
   TraceOptions trace;
   ResumeOptions resume;
   LayoutsOptions layouts;
@@ -116,6 +118,16 @@ void add_train(CLI::App& app, CommandLine& line) {
                   "with --resume auto: stop at a damaged checkpoint, instead of an older one");
   train->add_flag("--allow-plan-change", line.resume.allow_plan_change,
                   "with --resume: go on although the plan is not the one that was saved");
+}
+
+void add_async(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand(
+      "async",
+      "an experiment: the plan's dp replicas do not wait for each other, which is another "
+      "optimization than `weft train`; staleness is bounded and recorded; started by mpirun or srun");
+  add_plan_arguments(*command, line);
+  add_data_argument(*command, line);
+  add_async_arguments(*command, line.async);
 }
 
 void add_eval(CLI::App& app, CommandLine& line) {
@@ -284,6 +296,12 @@ int run_command(const CLI::App& app, const CommandLine& line, Session& session,
     options.json = line.json;
     return profile(options, session, std::cerr, std::cout);
   }
+  if (app.got_subcommand("async")) {
+    AsyncOptions options = line.async;
+    options.inputs = line.inputs;
+    options.json = line.json;
+    return train_async(options, session, std::cerr, std::cout);
+  }
   if (app.got_subcommand("eval")) {
     EvalOptions options = line.eval;
     options.inputs = line.inputs;
@@ -336,7 +354,7 @@ void start_with_short_spins(char** argv) {
 }
 
 int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** argv) {
-  for (const char* command : {"train", "eval", "layouts", "profile"})
+  for (const char* command : {"train", "async", "eval", "layouts", "profile"})
     if (app.got_subcommand(command)) return run_on_ranks(app, line, argc, argv);
   if (app.got_subcommand("check")) {
     const Plan plan = load_plan(line.inputs.plan_path, line.inputs.overrides, line.num_ranks);
@@ -400,6 +418,7 @@ int main(int argc, char** argv) {
   add_data_argument(*check, line);
 
   add_train(app, line);
+  add_async(app, line);
   add_eval(app, line);
   add_drill(app, line);
   add_layouts(app, line);

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "apps/agreement.hpp"
+#include "apps/async_record.hpp"
 #include "apps/layout_json.hpp"
 #include "apps/leak_mark.hpp"
 #include "apps/metrics_json.hpp"
@@ -78,7 +79,13 @@ class TrainJob {
   void open_run_folder() {
     require(!options_.resume || !options_.run_folder.empty(), ExitCode::usage,
             "--resume: which run? Name its folder with --run");
-    if (options_.resume) parse_resume(options_.resume->from);
+    if (options_.resume) {
+      parse_resume(options_.resume->from);
+      require(!is_async_run(options_.run_folder), ExitCode::usage,
+              fmt::format("{} is an asynchronous run, which cannot be resumed; name another folder "
+                          "with --run",
+                          options_.run_folder));
+    }
     if (options_.trace) check_trace_options(*options_.trace);
     RunCheckpoints::check_build(plan_, options_.resume.has_value());
     if (!is_first()) return;

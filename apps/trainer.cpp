@@ -170,28 +170,55 @@ StepResult Trainer::step() {
     trace.add_interval({.row = "loader", .name = "loader.read", .index = step_ + 1},
                        trace.ns_of(batch_->read_begin), trace.ns_of(batch_->read_end));
   }
-  StepResult result{.step = step_, .epoch = batch_->epoch, .num_real = batch_->num_real_global};
-  work_->begin(*batch_, step_);
-  runner_->run(*work_);
-  const LossSums total = sum_over_leaves(work_->lane_sums(), plan_.num_lanes());
-  const auto count = static_cast<double>(batch_->num_targets_global());
-  result.loss = as_one_nan(total.loss / count);
-  result.accuracy = static_cast<double>(total.correct) / count;
+  StepResult result = forward_backward(*batch_, step_);
   update(result);
   losses_.push_back(result.skipped.empty() ? result.loss : one_nan);
   ++step_;
   return result;
 }
 
-void Trainer::update(StepResult& result) {
-  const Trace::Span span(&context_.trace, Activity::update, "update");
-  context_.arena.set_phase(Phase::update);
-  drill::reach("reduce");
+StepResult Trainer::forward_backward(const HostBatch& batch, index_t step) {
+  StepResult result{.step = step, .epoch = batch.epoch, .num_real = batch.num_real_global};
+  work_->begin(batch, step);
+  runner_->run(*work_);
+  const LossSums total = sum_over_leaves(work_->lane_sums(), plan_.num_lanes());
+  const auto count = static_cast<double>(batch.num_targets_global());
+  result.loss = as_one_nan(total.loss / count);
+  result.accuracy = static_cast<double>(total.correct) / count;
+  return result;
+}
+
+StepResult Trainer::gradient_of(const HostBatch& batch, index_t step, float* gradient) {
+  const StepResult result = forward_backward(batch, step);
   grad_sync_->finish(context_);
+  copy_to_host(gradient, grad_sync_->flat_gradient(),
+               parameters_.flat_elements() * index_t{sizeof(float)});
+  grad_sync_->release();
+  return result;
+}
+
+void Trainer::apply_gradient(const float* gradient, StepResult& result) {
+  const Trace::Span span(&context_.trace, Activity::update, "update");
+  const Tensor flat(context_.arena, MemoryKind::gradients, {parameters_.flat_elements()});
+  copy_to_device(flat.data(), gradient, parameters_.flat_elements() * index_t{sizeof(float)});
+  parameters_.bind_gradients(flat.data());
+  require(measure(result), ExitCode::failed,
+          fmt::format("update {}: the loss is {} and the gradient norm is {}. Use a smaller "
+                      "optimizer.lr (now {}), warm-up steps, or optimizer.clip_norm",
+                      step_ + 1, result.loss, result.gradient_norm, plan_.optimizer.lr));
+  apply_bound_gradients(result);
+  losses_.push_back(result.loss);
+  ++step_;
+}
+
+bool Trainer::measure(StepResult& result) {
   result.gradient_norm = as_one_nan(global_norm_->of_gradients(
       context_, parameters_, mesh_.axis("tp"), mesh_.axis("dp"), mesh_.axis("pp")));
   result.learning_rate = learning_rate_.at(step_);
-  if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) return leave_out(result);
+  return std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
+}
+
+void Trainer::apply_bound_gradients(const StepResult& result) {
   const double clip = plan_.optimizer.clip_norm;
   const double factor =
       clip > 0.0 && result.gradient_norm > clip ? clip / result.gradient_norm : 1.0;
@@ -200,6 +227,15 @@ void Trainer::update(StepResult& result) {
       context_, parameters_,
       {.step = step_ - num_skipped_, .learning_rate = result.learning_rate, .clip_factor = factor});
   context_.device.fence();
+}
+
+void Trainer::update(StepResult& result) {
+  const Trace::Span span(&context_.trace, Activity::update, "update");
+  context_.arena.set_phase(Phase::update);
+  drill::reach("reduce");
+  grad_sync_->finish(context_);
+  if (!measure(result)) return leave_out(result);
+  apply_bound_gradients(result);
   grad_sync_->publish(context_);
   grad_sync_->release();
 }

@@ -70,6 +70,18 @@ class Trainer {
   // count of updates, too; its loss is recorded as NaN, which is all that a resume needs.
   StepResult step();
 
+  // For gradients that are applied in an order of their own (asynchronous data parallel); on a
+  // layout of one rank, between steps. Forward and backward of batch `step` of the run; its gradient,
+  // parameters().flat_elements() floats, goes to host memory. No update.
+  StepResult gradient_of(const HostBatch& batch, index_t step, float* gradient);
+  // The update that follows those made so far, by a gradient in host memory; fills in learning rate
+  // and norm. Throws Error(failed) where loss or norm is not finite.
+  void apply_gradient(const float* gradient, StepResult& result);
+  // Called as each piece of a gradient leaves a microbatch's backward pass.
+  void watch_gradients(TrainingWork::GradientWatch watch) {
+    work_->set_gradient_watch(std::move(watch));
+  }
+
   // Each later step takes this rank so much longer; changes no bit.
   void slow_down(std::chrono::nanoseconds delay) { work_->slow_down(delay); }
 
@@ -114,8 +126,13 @@ class Trainer {
   // The sum of all lanes (or of all microbatches of an evaluation), in the tree's order.
   LossSums sum_over_leaves(const std::vector<LossSums>& mine, index_t num_leaves);
   EvalSampler sampler_of(EvalSplit split) const;
+  // Result: loss and accuracy of the global batch.
+  StepResult forward_backward(const HostBatch& batch, index_t step);
   // Gradients to their sum, norm, optimizer, values to all.
   void update(StepResult& result);
+  // Of the bound gradients: norm and learning rate. False where loss or norm is not finite.
+  bool measure(StepResult& result);
+  void apply_bound_gradients(const StepResult& result);
   void start_loader();
   void check_machine();
   // Collective. For a step without update: what was first, and whether the run goes on.

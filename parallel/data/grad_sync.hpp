@@ -68,6 +68,8 @@ class GradSync {
   // Collective over dp, with a tied parameter over pp, too; after the update. Every rank gets the
   // values that others have updated.
   void publish(Context& context);
+  // The step's gradient, one flat block, of which owned() is complete: after finish().
+  const float* flat_gradient() const { return nodes_.nodes().front().value.data(); }
   // Local. Gives the gradients' memory back: after the update.
   void release();
 

@@ -1,0 +1,110 @@
+// `weft async` as a user starts it: its result is that of its record, and with one worker that of
+// `weft train`.
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "tests/fault/checkpoint_run.hpp"
+
+namespace {
+
+using namespace weft::test;
+using Json = nlohmann::json;
+
+std::string plan(const std::string& model) {
+  return write_plan({.model = model, .steps = 12, .every_steps = 100}, "async-" + model);
+}
+
+Json run_async(const std::string& plan, const std::string& run, int num_ranks,
+               const std::string& more = "") {
+  const ProcessResult result =
+      run_weft_ranks(num_ranks, "async " + plan + " --json --run " + run +
+                                    " --set layout.dp=" + std::to_string(num_ranks) + " " + more);
+  INFO(result.text);
+  REQUIRE(result.exit_code == 0);
+  return result.json();
+}
+
+std::vector<Json> lines_of(const std::string& run) {
+  std::ifstream file(run + "/run.jsonl");
+  std::vector<Json> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("with one worker it is training, bit by bit") {
+  for (const std::string model : {"mlp", "vit"}) {
+    const std::string trained = fresh_run("async-train-" + model);
+    REQUIRE(train(plan(model), trained).exit_code == 0);
+    const Json summary = run_async(plan(model), fresh_run("async-one-" + model), 1);
+    CHECK(summary.at("state_hash") == outcome_of(trained).state_hash);
+    CHECK(summary.at("loss_hash") == outcome_of(trained).loss_hash);
+    CHECK(summary.at("staleness").at("largest") == 0);
+  }
+}
+
+TEST_CASE("a run is marked, its bound holds, and its record repeats it on one rank") {
+  for (const std::string model : {"mlp", "vit"}) {
+    const std::string run = fresh_run("async-" + model);
+    const Json summary = run_async(plan(model), run, 4, "--max-staleness 5 --delay 2:compute=15");
+    CHECK(summary.at("objective").get<std::string>().find("asynchronous") == 0);
+    const std::vector<Json> lines = lines_of(run);
+    REQUIRE(lines.size() == 12 * 4);
+    CHECK(summary.at("updates") == lines.size());
+    std::set<double> batches;
+    for (std::size_t version = 0; version < lines.size(); ++version) {
+      const double staleness = lines[version].at("staleness").get<double>();
+      CHECK(staleness ==
+            static_cast<double>(version) - lines[version].at("based_on").get<double>());
+      CHECK(staleness <= 5);
+      batches.insert(lines[version].at("batch").get<double>());
+    }
+    CHECK(batches.size() == lines.size());
+    const ProcessResult same =
+        run_weft("async " + plan(model) + " --set layout.dp=4 --replay " + run + " --json");
+    INFO(same.text);
+    CHECK(same.exit_code == 0);
+    CHECK(same.json().at("same_bits") == true);
+  }
+}
+
+TEST_CASE("a replay of other samples is told apart, and at which update") {
+  const std::string run = fresh_run("async-other");
+  run_async(plan("mlp"), run, 2);
+  const ProcessResult other =
+      run_weft("async " + plan("mlp") + " --set layout.dp=2 --set numerics.seed=99 --replay " +
+               run + " --json");
+  CHECK(other.exit_code == 1);
+  CHECK(other.json().at("same_bits") == false);
+  CHECK(other.text.find("update 1 (worker") != std::string::npos);
+}
+
+TEST_CASE("what an asynchronous run cannot do is refused, and nothing is lost") {
+  const std::string run = fresh_run("async-refused");
+  run_async(plan("mlp"), run, 2);
+  const auto refusal = [&](int num_ranks, const std::string& arguments, int exit_code = 2) {
+    const ProcessResult result = run_weft_ranks(num_ranks, arguments);
+    CHECK(result.exit_code == exit_code);
+    return result.text;
+  };
+  const std::string before = Json(lines_of(run)).dump();
+  CHECK(refusal(1, "train " + plan("mlp") + " --run " + run + " --resume auto")
+            .find("is an asynchronous run, which cannot be resumed") != std::string::npos);
+  CHECK(refusal(2, "async " + plan("mlp") + " --set layout.dp=2 --run " + run)
+            .find("already holds a run") != std::string::npos);
+  CHECK(refusal(2, "async " + plan("mlp") + " --set layout.tp=2").find("layout.tp: expected 1") !=
+        std::string::npos);
+  CHECK(refusal(2, "async " + plan("mlp") + " --set layout.dp=2 --max-staleness 0")
+            .find("--max-staleness: expected 1 or more with 2 workers") != std::string::npos);
+  CHECK(refusal(2, "async " + plan("mlp") + " --set layout.dp=2 --replay " + run)
+            .find("--replay: expected one rank; found 2") != std::string::npos);
+  CHECK(Json(lines_of(run)).dump() == before);
+  const std::string trained = fresh_run("async-no-record");
+  REQUIRE(train(plan("mlp"), trained).exit_code == 0);
+  CHECK(refusal(1, "async " + plan("mlp") + " --replay " + trained, 5)
+            .find("run.jsonl:1: expected an update of an asynchronous run") != std::string::npos);
+}
