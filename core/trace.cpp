@@ -19,8 +19,8 @@ Trace::Span::Span(Trace* trace, Activity activity, std::string_view name, std::i
   trace_->open_ = this;
   is_recorded_ = trace_->record_;
   if (is_recorded_) name_ = trace_->intern(name);
-  is_region_ = Kokkos::Profiling::profileLibraryLoaded();
-  if (is_region_) Kokkos::Profiling::pushRegion(std::string(name));
+  is_region_ = Kokkos::Tools::profileLibraryLoaded();
+  if (is_region_) Kokkos::Tools::pushRegion(std::string(name));
   begin_ns_ = trace_->now_ns();
 }
 
@@ -30,7 +30,7 @@ Trace::Span::~Span() {
   const std::int64_t total_ns = end_ns - begin_ns_;
   trace_->own_ns_[static_cast<int>(activity_)] += total_ns - nested_ns_;
   trace_->open_ = parent_;
-  if (is_region_) Kokkos::Profiling::popRegion();
+  if (is_region_) Kokkos::Tools::popRegion();
   if (parent_) parent_->nested_ns_ += total_ns;
   if (is_recorded_ && trace_->has_room())
     trace_->events_.push_back({name_, activity_, group_, begin_ns_, end_ns, bytes_, index_});
