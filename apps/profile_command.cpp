@@ -19,6 +19,7 @@
 #include "apps/trainer.hpp"
 #include "core/kokkos_session.hpp"
 #include "parallel/comm/gather_values.hpp"
+#include "parallel/comm/rank_clock.hpp"
 
 namespace weft {
 
@@ -30,7 +31,7 @@ class CommonClock {
  public:
   void read(Communicator& world, const Trace& trace) {
     const std::int64_t origin_ns = trace.begin().time_since_epoch() / std::chrono::nanoseconds(1);
-    readings_.push_back({trace.now_ns(), clock_ahead_ns(world) - origin_ns});
+    readings_.push_back({trace.now_ns(), read_clock(world).ahead_ns - origin_ns});
   }
   // What to take from a time of the trace to have it on rank 0's clock.
   std::int64_t ahead_ns(std::int64_t at_ns) const {

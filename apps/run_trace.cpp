@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <limits>
 #include <memory>
 
 #include "apps/step_statistics.hpp"
 #include "core/error.hpp"
 #include "io/trace_writer.hpp"
+#include "parallel/comm/rank_clock.hpp"
 
 namespace weft {
 
@@ -17,35 +16,16 @@ namespace {
 
 constexpr index_t piece_bytes = index_t{8} << 20;
 
-std::int64_t steady_ns() {
-  return Trace::Clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
 template <class T>
 void send(Communicator& world, int peer, const T& value) {
-  world.start({"trace.clock", Send{peer, index_t{sizeof(T)}, &value}}).wait();
+  world.start({"trace.length", Send{peer, index_t{sizeof(T)}, &value}}).wait();
 }
 
 template <class T>
 T receive(Communicator& world, int peer) {
   T value{};
-  world.start({"trace.clock", Receive{peer, index_t{sizeof(T)}, &value}}).wait();
+  world.start({"trace.length", Receive{peer, index_t{sizeof(T)}, &value}}).wait();
   return value;
-}
-
-// Rank 0's part.
-std::int64_t measure_clock_of(Communicator& world, int peer) {
-  std::int64_t ahead_ns = 0, shortest_ns = std::numeric_limits<std::int64_t>::max();
-  for (int i = 0; i < 16; ++i) {
-    const std::int64_t asked_ns = steady_ns();
-    send(world, peer, asked_ns);
-    const auto theirs_ns = receive<std::int64_t>(world, peer);
-    const std::int64_t took_ns = steady_ns() - asked_ns;
-    if (took_ns >= shortest_ns) continue;
-    shortest_ns = took_ns;
-    ahead_ns = theirs_ns - (asked_ns + took_ns / 2);
-  }
-  return std::abs(ahead_ns) <= shortest_ns / 2 + 1 ? 0 : ahead_ns;
 }
 
 void send_text(Communicator& world, const std::string& text) {
@@ -76,19 +56,6 @@ void check_trace_options(const TraceOptions& options) {
           fmt::format("--trace-steps: expected 1 or more; found {}", options.num_steps));
 }
 
-std::int64_t clock_ahead_ns(Communicator& world) {
-  if (world.rank() == 0) {
-    for (int peer = 1; peer < world.size(); ++peer)
-      send(world, peer, measure_clock_of(world, peer));
-    return 0;
-  }
-  for (int i = 0; i < 16; ++i) {
-    receive<std::int64_t>(world, 0);
-    send(world, 0, steady_ns());
-  }
-  return receive<std::int64_t>(world, 0);
-}
-
 RunTrace::RunTrace(const TraceOptions& options, Trace& trace, index_t num_steps) : trace_(trace) {
   const auto warm_up = static_cast<index_t>(
       StepStatistics::usual_warm_up(static_cast<std::size_t>(std::max<index_t>(0, num_steps))));
@@ -113,7 +80,7 @@ void RunTrace::add(const char* row, index_t steps_done, std::int64_t begin_ns) {
 
 std::string RunTrace::write(Communicator& world, Mesh& mesh, const std::string& path) {
   trace_.record_events(false);
-  const std::int64_t ahead_ns = clock_ahead_ns(world);
+  const std::int64_t ahead_ns = read_clock(world).ahead_ns;
   // The file's clock begins with rank 0's trace.
   std::int64_t origin_ns = trace_.begin().time_since_epoch() / std::chrono::nanoseconds(1);
   const std::int64_t own_ns = origin_ns - ahead_ns;

@@ -40,8 +40,4 @@ class RunTrace {
   std::int64_t step_begin_ns_ = 0;
 };
 
-// Collective: by how much this rank's steady clock is ahead of rank 0's. Of several exchanges the
-// quickest counts, and what is within its duration counts as nothing: one machine has one clock.
-std::int64_t clock_ahead_ns(Communicator& world);
-
 }  // namespace weft

@@ -125,7 +125,7 @@ void run(Transport& transport, const Sizes& sizes) {
         p, transport.name(), sizes.work_ms, sizes.num_parts, sizes.kib, sizes.num_steps, "", "m",
         "theory", "measured", "points", "spread", "in waits");
   }
-  for (const index_t m : {index_t{4}, index_t{8}, index_t{16}}) {
+  for (const index_t m : {index_t{1}, index_t{4}, index_t{8}, index_t{16}}) {
     SleepingStage work(context, pp, sizes);
     pipeline::Runner gpipe(context, pp, pipeline::lower(pipeline::gpipe(p, m)), boundary);
     pipeline::Runner one_f_one_b(context, pp, pipeline::lower(pipeline::one_f_one_b(p, m)),
