@@ -100,7 +100,9 @@ class ProfileJob {
     const index_t num_steps = options_.warm_up + options_.steps;
     for (index_t i = 0; i < num_steps; ++i) {
       if (i == options_.warm_up) {
+        // Clocks are read rank by rank: without the barrier the first step waits for the last one.
         clock_.read(trainer.mesh().world(), trace);
+        trainer.mesh().world().barrier();
         trace.record_events(true);
       }
       const std::int64_t begin_ns = trace.now_ns();
