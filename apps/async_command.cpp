@@ -17,10 +17,13 @@
 #include "apps/async_replay.hpp"
 #include "apps/async_worker.hpp"
 #include "apps/injected_delay.hpp"
+#include "apps/layout_json.hpp"
 #include "apps/leak_mark.hpp"
 #include "apps/metrics_json.hpp"
 #include "apps/progress_line.hpp"
+#include "apps/rank_figures.hpp"
 #include "apps/skipped_rows.hpp"
+#include "apps/step_statistics.hpp"
 #include "core/kokkos_session.hpp"
 #include "io/plan_file.hpp"
 #include "io/run_log.hpp"
@@ -69,14 +72,17 @@ class AsyncJob {
                     "Exact mode needs equal machines and one build of weft");
     worker->trainer()->slow_down(delay_of(delays_, rank, Place::compute));
     say_start(*transport);
-    Communicator workers(*transport, nullptr, "workers", 0, all_ranks(*transport),
+    Communicator workers(*transport, &worker->trace(), "workers", 0, all_ranks(*transport),
                          std::make_shared<Progress>(wait_options(plan_)));
     if (is_first())
       serve_and_work(workers, *worker, *owner);
     else
       work(workers, *worker);
+    std::vector<RankFigures> ranks =
+        gather_figures(start_.world(), *worker->trainer(), account_, samples_);
+    for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].dp = static_cast<int>(i);
     agree(start_.world(), "report", [&] {
-      if (is_first()) finish(*owner);
+      if (is_first()) finish(*owner, ranks);
     });
     return 0;
   }
@@ -123,12 +129,18 @@ class AsyncJob {
     WorkerTask task = first_task(session_.rank(), worker_plan_.num_steps());
     std::int64_t waited_ns = 0;
     while (task.batch != WorkerTask::none) {
+      const TimeAccount before = TimeAccount::at(worker.trace());
       GradientNote note = worker.compute(task);
       note.wait_ns = waited_ns;
-      const Clock::time_point begin = Clock::now();
-      task = exchange(note, worker.gradient().data(), values.data());
-      waited_ns = (Clock::now() - begin) / std::chrono::nanoseconds(1);
+      const std::int64_t begin_ns = worker.trace().now_ns();
+      {
+        const Trace::Span span(&worker.trace(), Activity::communication, "async.exchange");
+        task = exchange(note, worker.gradient().data(), values.data());
+      }
+      waited_ns = worker.trace().now_ns() - begin_ns;
       worker.trainer().set_values(values.data());
+      account_ += TimeAccount::at(worker.trace()) - before;
+      samples_.add(worker.batch(), true);
     }
   }
 
@@ -144,6 +156,7 @@ class AsyncJob {
     UpdateServer server(
         workers, owner.num_values(), worker_plan_.num_steps(), max_staleness_,
         [&](const UpdateServer::Update& update, float* gradient) {
+          const Trace::Span span(&worker.trace(), Activity::update, "async.update");
           log(update, owner.apply(update.note, gradient));
         },
         [&](float* to) { owner.get_values(to); });
@@ -160,8 +173,10 @@ class AsyncJob {
 
   void log(const UpdateServer::Update& update, const StepResult& result) {
     record_->add(update);
-    log_->add_step(update_record(update, result, ms_since(last_), ms_since(begin_) * 1e-3));
+    const double since_last_ms = ms_since(last_);
     last_ = Clock::now();
+    times_.add(since_last_ms, static_cast<double>(result.num_real));
+    log_->add_step(update_record(update, result, since_last_ms, ms_since(begin_) * 1e-3));
     progress_.show([&] {
       return fmt::format("update {}/{}  loss {:.4f}  staleness {:.2f} on average, {} at most{}",
                          result.step + 1, worker_plan_.num_steps(), result.loss,
@@ -170,19 +185,22 @@ class AsyncJob {
     });
   }
 
-  void finish(LoneTrainer& owner) {
-    const auto updates = static_cast<double>(record_->num_updates());
-    Json summary{
-        {"plan", plan_.name},
-        {"objective", async_objective(max_staleness_)},
-        {"state_hash", owner->state_hash().text()},
-        {"loss_hash", owner->loss_hash().text()},
-        {"plan_hash", plan_fingerprint(plan_)},
-        {"steps", owner->steps_done()},
-        {"final_loss", owner->last_loss()},
-        {"training_s", training_s_},
-        {"samples_per_s", updates * static_cast<double>(worker_plan_.batch.global) / training_s_},
-        {"delays", options_.delays}};
+  void finish(LoneTrainer& owner, const std::vector<RankFigures>& ranks) {
+    Json summary{{"plan", plan_.name},
+                 {"objective", async_objective(max_staleness_)},
+                 {"state_hash", owner->state_hash().text()},
+                 {"loss_hash", owner->loss_hash().text()},
+                 {"plan_hash", plan_fingerprint(plan_)},
+                 {"steps", owner->steps_done()},
+                 {"final_loss", owner->last_loss()},
+                 {"training_s", training_s_},
+                 {"step_ms", json_of(times_)},
+                 {"samples_per_s", times_.samples_per_second()},
+                 {"delays", options_.delays},
+                 {"layout", layout_json(plan_)},
+                 {"replicas", replicas_json(ranks)},
+                 {"ranks", ranks_json(ranks)},
+                 {"fingerprint", owner->fingerprint()}};
     mark_leak(plan_.task, summary);
     mark_skipped(data_.skipped, summary);
     summary.update(record_->json());
@@ -231,11 +249,14 @@ class AsyncJob {
   index_t max_staleness_ = 0;
   std::vector<InjectedDelay> delays_;
   TrainingData data_;
+  TimeAccount account_;  // of this worker's tasks
+  SampleRecord samples_;
   std::string run_folder_;  // rank 0 only, as all that follows
   std::unique_ptr<RunLog> log_;
   std::unique_ptr<AsyncRecord> record_;
   Clock::time_point begin_, last_;  // of the training, of the update before
   double training_s_ = 0.0;
+  StepStatistics times_{0};  // from one update to the next
 };
 
 }  // namespace

@@ -65,8 +65,10 @@ AsyncWorker::AsyncWorker(const Plan& worker_plan, const TrainingData& data)
 
 GradientNote AsyncWorker::compute(const WorkerTask& task) {
   const auto begin = std::chrono::steady_clock::now();
-  const BatchIndices indices = sampler_.indices_of(task.batch);
-  reader_.read_into(indices, {0, sampler_.global_batch()}, batch_);
+  {
+    const Trace::Span span(&trace(), Activity::data_wait, "async.read");
+    reader_.read_into(sampler_.indices_of(task.batch), {0, sampler_.global_batch()}, batch_);
+  }
   const StepResult result = trainer_->gradient_of(batch_, task.batch, gradient_.data());
   return {.task = task,
           .loss = result.loss,

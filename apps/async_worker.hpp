@@ -51,6 +51,9 @@ class AsyncWorker {
   // Loss and gradient of the task's batch on the values it has now: they are of task.version.
   GradientNote compute(const WorkerTask& task);
   const std::vector<float>& gradient() const { return gradient_; }
+  // What it computed last; valid until the next task.
+  const HostBatch& batch() const { return batch_; }
+  Trace& trace() { return trainer_->context().trace; }
 
  private:
   LoneTrainer trainer_;

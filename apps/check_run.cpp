@@ -7,6 +7,7 @@
 #include <ostream>
 #include <vector>
 
+#include "apps/async_record.hpp"
 #include "apps/leak_mark.hpp"
 #include "apps/sample_record.hpp"
 #include "core/error.hpp"
@@ -26,6 +27,10 @@ struct Row {
 };
 
 Json read_summary(const std::string& run_folder) {
+  require(!is_async_run(run_folder), ExitCode::usage,
+          fmt::format("{} is an asynchronous run, whose workers take batches as they come; `weft "
+                      "async --replay` repeats it",
+                      run_folder));
   const std::string path = run_folder + "/summary.json";
   std::ifstream file(path);
   require(

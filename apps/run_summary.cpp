@@ -58,13 +58,6 @@ Json totals_json(const std::vector<RankFigures>& ranks, index_t num_steps) {
           {"comm_bytes_per_step", sent / static_cast<std::uint64_t>(num_steps)}};
 }
 
-Json step_json(const StepStatistics& times) {
-  return {{"median", times.median_ms()},
-          {"p95", times.p95_ms()},
-          {"warm_up_steps", times.warm_up_steps()},
-          {"measured_steps", times.measured_steps()}};
-}
-
 // "validation_loss", "validation_macro_f1", ...
 Json validation_json(const Json& metrics) {
   Json json = Json::object();
@@ -85,7 +78,7 @@ Json summary_json(const RunReport& report) {
             {"stopped", is_stopped ? Json(name_of(report.stopped)) : Json()},
             {"resumed_from_step", report.first_step},
             {"final_loss", trainer.last_loss()},
-            {"step_ms", step_json(report.times)},
+            {"step_ms", json_of(report.times)},
             {"samples_per_s", report.times.samples_per_second()}};
   mark_leak(report.plan.task, json);
   mark_skipped(report.data.skipped, json);

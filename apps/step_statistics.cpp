@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 namespace weft {
@@ -31,6 +32,13 @@ double StepStatistics::samples_per_second() const {
   const double ms = std::accumulate(step_ms_.begin() + skip, step_ms_.end(), 0.0);
   const double samples = std::accumulate(samples_.begin() + skip, samples_.end(), 0.0);
   return ms > 0.0 ? samples / ms * 1e3 : 0.0;
+}
+
+nlohmann::ordered_json json_of(const StepStatistics& times) {
+  return {{"median", times.median_ms()},
+          {"p95", times.p95_ms()},
+          {"warm_up_steps", times.warm_up_steps()},
+          {"measured_steps", times.measured_steps()}};
 }
 
 }  // namespace weft

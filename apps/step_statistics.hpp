@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
@@ -40,5 +41,8 @@ class StepStatistics {
   std::vector<double> step_ms_;
   std::vector<double> samples_;
 };
+
+// {"median", "p95", "warm_up_steps", "measured_steps"}: of a step, in milliseconds.
+nlohmann::ordered_json json_of(const StepStatistics& times);
 
 }  // namespace weft

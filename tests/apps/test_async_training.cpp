@@ -64,6 +64,17 @@ TEST_CASE("a run is marked, its bound holds, and its record repeats it on one ra
       batches.insert(lines[version].at("batch").get<double>());
     }
     CHECK(batches.size() == lines.size());
+    REQUIRE(summary.at("ranks").size() == 4);
+    int updates = 0;
+    for (int rank = 0; rank < 4; ++rank) {
+      const Json& figures = summary.at("ranks").at(rank);
+      CHECK(figures.at("dp") == rank);
+      double sum = 0.0;
+      for (const auto& [name, ms] : figures.at("ms").items()) sum += ms.get<double>();
+      CHECK(sum == Approx(figures.at("steps_ms").get<double>()));
+      updates += summary.at("workers").at(rank).at("updates").get<int>();
+    }
+    CHECK(updates == 12 * 4);
     const ProcessResult same =
         run_weft("async " + plan(model) + " --set layout.dp=4 --replay " + run + " --json");
     INFO(same.text);
@@ -94,6 +105,8 @@ TEST_CASE("what an asynchronous run cannot do is refused, and nothing is lost") 
   const std::string before = Json(lines_of(run)).dump();
   CHECK(refusal(1, "train " + plan("mlp") + " --run " + run + " --resume auto")
             .find("is an asynchronous run, which cannot be resumed") != std::string::npos);
+  CHECK(refusal(1, "check " + plan("mlp") + " --set layout.dp=2 --run " + run)
+            .find("is an asynchronous run, whose workers") != std::string::npos);
   CHECK(refusal(2, "async " + plan("mlp") + " --set layout.dp=2 --run " + run)
             .find("already holds a run") != std::string::npos);
   CHECK(refusal(2, "async " + plan("mlp") + " --set layout.tp=2").find("layout.tp: expected 1") !=
