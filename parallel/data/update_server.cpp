@@ -84,6 +84,9 @@ void UpdateServer::take_arrivals() {
 }
 
 bool UpdateServer::poll() {
+  // A long message moves piece by piece: all that are here now.
+  while (group_.progress()->step_all()) {
+  }
   take_arrivals();
   bool applied_any = false;
   const auto may_go = [&](int worker) { return bound_.may_apply(worker); };
@@ -147,12 +150,12 @@ void UpdateServer::finish() {
 void UpdateServer::serve_until(const std::function<bool()>& is_done) {
   Waiter waiter(group_.progress()->options());
   while (true) {
+    const bool moved_any = group_.progress()->step_all();
     const bool applied_any = poll();
     if (is_done()) return;
-    if (applied_any) {
-      waiter = Waiter(group_.progress()->options());
-      continue;
-    }
+    if (applied_any) waiter = Waiter(group_.progress()->options());
+    if (moved_any) waiter.restart();
+    if (applied_any || moved_any) continue;
     require(waiter.pause(), ExitCode::peer,
             fmt::format("no gradient came from any of {} workers in {} s (comm.timeout_s); see "
                         "what they do, or allow a longer time",
