@@ -1,6 +1,8 @@
 #include "io/checkpoint/checkpoint_index.hpp"
 
 #include <fmt/format.h>
+// For the CPU that this is built for: twice as fast as the library, which is for all.
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
