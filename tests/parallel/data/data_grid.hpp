@@ -17,6 +17,21 @@
 
 namespace weft::testing {
 
+// Which of many cases are tried: all, or each fifth where a sanitizer makes each one ten times as
+// slow (inner loops have two to four rounds, so all their values come up).
+class CaseFilter {
+ public:
+  bool takes_next() { return number_++ % every == 0; }
+
+ private:
+#ifdef WEFT_SANITIZED
+  static constexpr int every = 5;
+#else
+  static constexpr int every = 1;
+#endif
+  int number_ = 0;
+};
+
 // What decides the result, and what does not.
 struct GridRun {
   index_t shards = 4;  // pieces and token blocks

@@ -142,12 +142,14 @@ TEST_CASE("pieces may become ready in any order, another one on each rank", "[gr
 // EXACT 3.11: a gradient for each use, over microbatches, lanes and dp; then one addition.
 TEST_CASE("the gradient of what two stages use is that of both uses, in any stages",
           "[grad_sync]") {
+  CaseFilter filter;
   for (const int pp : {1, 2, 3}) {
     for (const int tp : {1, 2, 3}) {
       for (const int dp : {1, 2, 3, 4}) {
         if (tp == 3 && dp == 4) continue;
         for (const index_t per_lane : {1, 2}) {
           for (const index_t zero : {0, 1}) {
+            if (!filter.takes_next()) continue;
             check({.lanes = 5,
                    .per_lane = per_lane,
                    .tp = tp,
@@ -166,11 +168,13 @@ TEST_CASE("the gradient of what two stages use is that of both uses, in any stag
 }
 
 TEST_CASE("token blocks divided over tp give the sums of all together", "[grad_sync]") {
+  CaseFilter filter;
   for (const index_t shards : {4, 6, 8}) {
     for (const int tp : {1, 2, 3, 4}) {
       for (const int dp : {1, 2}) {
         for (const bool sequence_parallel : {false, true}) {
           for (const index_t per_lane : {1, 2}) {
+            if (!filter.takes_next()) continue;
             check({.shards = shards,
                    .lanes = 3,
                    .per_lane = per_lane,
