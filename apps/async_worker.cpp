@@ -59,8 +59,7 @@ AsyncWorker::AsyncWorker(const Plan& worker_plan, const TrainingData& data)
       reader_(*data.samples,
               worker_plan.task.augment ? std::optional(worker_plan.numerics.seed) : std::nullopt,
               data.balance.weights),
-      sampler_(data.split.train, worker_plan.batch.global, worker_plan.batch.last,
-               worker_plan.numerics.seed, data.balance),
+      sampler_(training_sampler(worker_plan, data)),
       gradient_(static_cast<std::size_t>(trainer_.num_values())) {}
 
 GradientNote AsyncWorker::compute(const WorkerTask& task) {

@@ -44,6 +44,7 @@ Json model_json(const Plan& plan) {
                {"feed_forward", plan.feed_forward()},
                {"tokens_per_sample", plan.tokens_per_sample()}};
   if (plan.is_transformer()) json["heads"] = plan.model.heads;
+  if (!plan.task.length_buckets.empty()) json["length_buckets"] = plan.task.length_buckets;
   if (plan.is_vit()) json["patch"] = plan.model.patch;
   if (const index_t words = sample_shape(plan.task).vocabulary; words > 0)
     json["vocabulary"] = words;

@@ -1,12 +1,14 @@
 #include "apps/check_prose.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "apps/leak_mark.hpp"
+#include "io/length_buckets.hpp"
 #include "parallel/plan/balance.hpp"
 #include "parallel/plan/memory_model.hpp"
 #include "parallel/plan/plan_keys.hpp"
@@ -93,6 +95,15 @@ std::string split_text(const TaskPlan& task) {
   return fmt::format("{}, drawn at random with seed {}", all, task.split_seed);
 }
 
+std::string buckets_text(const TaskPlan& task) {
+  if (task.length_buckets.empty()) return "";
+  return fmt::format(
+      "; a training batch is of texts of about one length (an epoch's shuffled order is sorted by "
+      "length within windows of {} batches, then the batches are shuffled) and is computed with as "
+      "few of {} tokens as hold its longest text",
+      batches_per_window, fmt::join(task.length_buckets, ", "));
+}
+
 std::string preparation_text(const TaskPlan& task) {
   if (task.dataset == "cifar10") {
     return std::string("pixels are normalised by fixed constants; ") +
@@ -111,8 +122,8 @@ std::string preparation_text(const TaskPlan& task) {
   }
   if (task.dataset == "ag_news")
     return fmt::format(
-        "a vocabulary of {} fitted on the training part only; texts end at {} tokens",
-        grouped(task.vocabulary), task.tokens);
+        "a vocabulary of {} fitted on the training part only; texts end at {} tokens{}",
+        grouped(task.vocabulary), task.tokens, buckets_text(task));
   return fmt::format("windows of {} bytes, each byte predicted from those before it", task.tokens);
 }
 

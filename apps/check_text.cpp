@@ -39,6 +39,8 @@ void print_model(const Plan& plan, std::ostream& text) {
     text << fmt::format(", {} heads of {}, {} tokens a sample", plan.model.heads,
                         plan.model.hidden / plan.model.heads, plan.tokens_per_sample());
   }
+  if (!plan.task.length_buckets.empty())
+    text << fmt::format(" at most (batches of {})", fmt::join(plan.task.length_buckets, ", "));
   if (plan.is_vit())
     text << fmt::format(" (patches of {} x {})", plan.model.patch, plan.model.patch);
   if (const index_t words = sample_shape(plan.task).vocabulary; words > 0)
@@ -168,7 +170,8 @@ void print_memory(const CheckReport& report, std::ostream& text) {
 void print_traffic(const CheckReport& report, std::ostream& text) {
   const auto most = [](const Extremes<double>& sent) { return bytes_text(sent.max); };
   const LayoutPlan& layout = report.plan.layout;
-  text << fmt::format("sent        {} a step and rank at most, about\n", most(report.sent));
+  text << fmt::format("sent        {} a step and rank at most, about{}\n", most(report.sent),
+                      report.plan.task.length_buckets.empty() ? "" : ", where texts are longest");
   text << fmt::format(
       "  tp {} ({}), dp {} (gradients{}), pp {} (stage boundaries), each on its busiest rank\n",
       most(report.tp_sent), layout.sequence_parallel ? "rows, sequence parallel" : "activations",

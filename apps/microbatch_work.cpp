@@ -20,8 +20,12 @@ Microbatch to_device(Context& context, const StageModel& model, const HostBatch&
     copy_to_device(to.raw(), from.data() + rows.begin * row_length, to.num_bytes());
     return to;
   };
-  Microbatch microbatch{
-      .x = {}, .lengths = take(batch.lengths), .labels = {}, .weights = {}, .scale = scale};
+  Microbatch microbatch{.x = {},
+                        .lengths = take(batch.lengths),
+                        .tokens = batch.tokens_per_sample,
+                        .labels = {},
+                        .weights = {},
+                        .scale = scale};
   if (model.is_first())
     microbatch.x = batch.tokens.empty() ? take(batch.features) : take(batch.tokens);
   if (model.is_last()) {

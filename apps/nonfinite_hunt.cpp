@@ -62,7 +62,7 @@ std::string NonfiniteHunt::find(const HostBatch& batch, index_t step) {
   parts_.context.device.fence();
   look_at_parameters();
   parts_.work.begin(batch, step);
-  parts_.runner.run(*this);
+  parts_.runner.run(*this, parts_.model.boundary_shape(parts_.micro, batch.tokens_per_sample));
   parts_.grad_sync.finish(parts_.context);
   look_at_sums();
   parts_.grad_sync.release();

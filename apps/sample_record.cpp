@@ -37,8 +37,7 @@ void SampleRecord::add(const BatchIndices& indices, Range rows) {
 
 SampleRecord expected_record(const Plan& plan, const TrainingData& data, index_t dp_rank,
                              Range steps) {
-  Sampler sampler(data.split.train, plan.batch.global, plan.batch.last, plan.numerics.seed,
-                  data.balance);
+  Sampler sampler = training_sampler(plan, data);
   const Range rows =
       rows_of_lanes(plan.lanes_of(dp_rank), plan.batch.micro, plan.microbatches_per_lane());
   SampleRecord record;

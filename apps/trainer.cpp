@@ -56,8 +56,7 @@ Trainer::Trainer(const Plan& plan, const TrainingData& data, Transport& transpor
   work_ = std::make_unique<TrainingWork>(context_, *model_, *grad_sync_, plan_.batch.micro,
                                          plan_.microbatches_per_lane());
   runner_ = std::make_unique<pipeline::Runner>(context_, mesh_.axis("pp"),
-                                               training_schedule(plan_, mesh_.rank("dp")),
-                                               model_->boundary_shape(plan_.batch.micro));
+                                               training_schedule(plan_, mesh_.rank("dp")));
   check_machine();
 }
 
@@ -68,9 +67,7 @@ void Trainer::start_loader() {
   reading.class_weights = data_.balance.weights;
   reading.with_input = mesh_.rank("pp") == 0;
   loader_ = std::make_unique<Loader>(*data_.samples,
-                                     Sampler(data_.split.train, plan_.batch.global,
-                                             plan_.batch.last, plan_.numerics.seed, data_.balance),
-                                     reading);
+                                     training_sampler(plan_, data_), reading);
 }
 
 FlatRanges Trainer::share_to_write() {
@@ -107,7 +104,12 @@ void Trainer::check_machine() {
       "same program on all, or set numerics.mode = \"fast\"");
   agree(mesh_.world(), "numerics", [&] {
     check_denormals(context_);
-    probe_gemm(context_, model_->products(plan_.batch.micro));
+    std::vector<kernels::GemmCall> products = model_->products(plan_.batch.micro);
+    for (const index_t tokens : plan_.task.length_buckets) {
+      for (const kernels::GemmCall& call : model_->products(plan_.batch.micro, tokens))
+        products.push_back(call);
+    }
+    probe_gemm(context_, products);
   });
 }
 
@@ -180,7 +182,7 @@ StepResult Trainer::step() {
 StepResult Trainer::forward_backward(const HostBatch& batch, index_t step) {
   StepResult result{.step = step, .epoch = batch.epoch, .num_real = batch.num_real_global};
   work_->begin(batch, step);
-  runner_->run(*work_);
+  runner_->run(*work_, model_->boundary_shape(plan_.batch.micro, batch.tokens_per_sample));
   const LossSums total = sum_over_leaves(work_->lane_sums(), plan_.num_lanes());
   const auto count = static_cast<double>(batch.num_targets_global());
   result.loss = as_one_nan(total.loss / count);
@@ -257,9 +259,8 @@ Evaluation Trainer::evaluate(EvalSplit split, std::vector<Prediction>* predictio
   EvaluationWork work(context_, *model_, reader, sampler, mine, plan_.batch.micro);
   if (!mine.empty()) {
     const auto schedule = pipeline::forward_only(static_cast<int>(plan_.layout.pp), mine.size());
-    pipeline::Runner(context_, mesh_.axis("pp"), pipeline::lower(schedule),
-                     model_->boundary_shape(plan_.batch.micro))
-        .run(work);
+    pipeline::Runner(context_, mesh_.axis("pp"), pipeline::lower(schedule))
+        .run(work, model_->boundary_shape(plan_.batch.micro));
   }
   const LossSums total = sum_over_leaves(work.sums(), num_microbatches);
   Evaluation evaluation;

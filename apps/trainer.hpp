@@ -89,8 +89,10 @@ class Trainer {
   const HostBatch& batch() const { return *batch_; }
 
   // Collective. On a part that is not trained on, without augmentation and dropout; the last
-  // microbatch is padded to its full shape, and padding does not count. Where `predictions` is
-  // given, it gets those of all replicas: of each label, in the order of the part's samples.
+  // microbatch is padded to its full shape, and padding does not count. Texts have all their tokens
+  // also where training cuts batches to length buckets, so that what a checkpoint is worth depends
+  // neither on them nor on which samples stand beside each other. Where `predictions` is given, it
+  // gets those of all replicas: of each label, in the order of the part's samples.
   Evaluation evaluate(EvalSplit split, std::vector<Prediction>* predictions = nullptr);
 
   // Collective. Hash of parameters and optimizer state, the same for any layout; checks on the way

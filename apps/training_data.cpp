@@ -47,7 +47,10 @@ TrainingData open_ag_news(const TaskPlan& task, const std::string& folder) {
   Split split = split_of(task, news);
   auto samples =
       std::make_shared<NewsSamples>(std::move(news), split.train, task.vocabulary, task.tokens);
-  return {std::move(samples), std::move(split), {}, std::move(skipped)};
+  LengthBuckets buckets;
+  if (!task.length_buckets.empty())
+    buckets = make_length_buckets(*samples, split.train, task.length_buckets);
+  return {std::move(samples), std::move(split), {}, std::move(skipped), std::move(buckets)};
 }
 
 // The first windows of each part, as many as the plan asks for.
@@ -94,6 +97,11 @@ TrainingData open_training_data(const TaskPlan& task, const std::string& folder)
               data.samples->folder(), form.features, form.tokens, form.labels, shape.features(),
               shape.tokens, shape.labels));
   return data;
+}
+
+Sampler training_sampler(const Plan& plan, const TrainingData& data) {
+  return Sampler(data.split.train, plan.batch.global, plan.batch.last, plan.numerics.seed,
+                 data.balance, data.buckets);
 }
 
 }  // namespace weft

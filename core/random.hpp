@@ -20,6 +20,7 @@ enum class Stream : std::uint32_t {
   synthetic = 6,     // procedural data
   probe = 7,         // start-up probes and benchmarks
   rare = 8,          // samples of a rare class, drawn more often than they are there
+  batches = 9,       // order of an epoch's batches, where these were grouped by length
 };
 
 namespace random {

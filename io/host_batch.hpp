@@ -36,10 +36,11 @@ using HostVector = std::vector<T, HostAllocator<T>>;
 struct HostBatch {
   index_t step = 0;
   index_t epoch = 0;
+  index_t tokens_per_sample = 0;  // 0: samples have none
   // As the data set's form says, empty where a sample has none or nobody asks for them: the first
   // two are for a pipeline's first stage.
   HostVector<float> features;              // [rows, features]
-  HostVector<std::int32_t> tokens;         // [rows, tokens]
+  HostVector<std::int32_t> tokens;         // [rows, tokens_per_sample]
   HostVector<std::int32_t> lengths;        // [rows]: real tokens
   HostVector<std::int32_t> labels;         // [rows, labels of a sample]
   HostVector<float> weight;                // the same; 0 padding, else 1 or the class's weight

@@ -32,8 +32,12 @@ BatchIndices cut(const std::vector<index_t>& order, index_t begin, index_t size)
 }  // namespace
 
 Sampler::Sampler(std::vector<index_t> samples, index_t global_batch, LastBatch last,
-                 std::uint64_t seed, const ClassBalance& balance)
-    : samples_(std::move(samples)), global_batch_(global_batch), last_(last), seed_(seed) {
+                 std::uint64_t seed, const ClassBalance& balance, LengthBuckets buckets)
+    : samples_(std::move(samples)),
+      global_batch_(global_batch),
+      last_(last),
+      seed_(seed),
+      buckets_(std::move(buckets)) {
   require(global_batch >= 1, ExitCode::usage,
           fmt::format("batch.global = {}: expected at least 1", global_batch));
   require(!samples_.empty(), ExitCode::usage, "the training part is empty: raise task.split train");
@@ -64,6 +68,7 @@ BatchIndices Sampler::indices_of(index_t step) {
       cut(order_of(epoch), step % steps_per_epoch() * global_batch_, global_batch_);
   batch.step = step;
   batch.epoch = epoch;
+  batch.tokens = buckets_.tokens_of(batch.sample);
   return batch;
 }
 
@@ -94,6 +99,7 @@ const std::vector<index_t>& Sampler::order_of(index_t epoch) {
   } else {
     balance_order(epoch);
   }
+  if (buckets_.is_on()) group_by_length(order_, global_batch_, buckets_, seed_, epoch);
   ordered_epoch_ = epoch;
   return order_;
 }

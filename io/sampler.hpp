@@ -7,6 +7,7 @@
 
 #include "core/range.hpp"
 #include "io/class_balance.hpp"
+#include "io/length_buckets.hpp"
 #include "parallel/plan/plan.hpp"
 
 namespace weft {
@@ -19,6 +20,7 @@ struct BatchIndices {
   std::vector<index_t> sample;  // index in the data set, for each row
   std::vector<float> weight;    // 1 real, 0 padding
   index_t num_real = 0;
+  index_t tokens = 0;  // that each sample is cut to, by length buckets; 0: all that it has
 };
 
 // Where sample j of a global batch goes.
@@ -43,14 +45,15 @@ constexpr Range rows_of_lanes(Range lanes, index_t micro, index_t microbatches_p
 // Batches of training: each sample at most once an epoch (with `pad` exactly once), a new order
 // every epoch. Where a share of an epoch is to come from rare samples, an epoch is as long, but rare
 // samples come as often as that takes: all of them once, then all once more, and so on, each time
-// in a new order; likewise the others, if they are too few. Keeps the order of the last epoch asked
-// for, so one object serves one thread; copy it for another.
+// in a new order; likewise the others, if they are too few. With length buckets, batches are of
+// samples of about one length (group_by_length). Keeps the order of the last epoch asked for, so
+// one object serves one thread; copy it for another.
 class Sampler {
  public:
   // `samples`: indices in the data set, whose order does not matter. Throws Error(usage) if `drop`
   // leaves no batch.
   Sampler(std::vector<index_t> samples, index_t global_batch, LastBatch last, std::uint64_t seed,
-          const ClassBalance& balance = {});
+          const ClassBalance& balance = {}, LengthBuckets buckets = {});
 
   index_t num_samples() const { return static_cast<index_t>(samples_.size()); }
   index_t global_batch() const { return global_batch_; }
@@ -67,6 +70,7 @@ class Sampler {
   index_t global_batch_;
   LastBatch last_;
   std::uint64_t seed_;
+  LengthBuckets buckets_;
   std::vector<index_t> rare_, common_;  // empty: the order is all samples once
   index_t num_rare_ = 0;                // of an epoch
   index_t ordered_epoch_ = -1;

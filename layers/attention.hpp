@@ -15,8 +15,7 @@ enum class Sees { all, earlier, real };
 class Attention final : public Layer {
  public:
   // `heads` is a multiple of tp's pieces: a piece is whole heads. `tp` must outlive the layer.
-  Attention(TensorParallel& tp, index_t tokens, index_t heads, index_t head_dim,
-            Sees sees = Sees::all);
+  Attention(TensorParallel& tp, index_t heads, index_t head_dim, Sees sees = Sees::all);
 
   // x: [t, 3 heads x head_dim] in pieces, head by head q, k and v (core/kernels/attention.hpp).
   // y: [t, heads x head_dim] in pieces.
@@ -25,14 +24,14 @@ class Attention final : public Layer {
   Activation backward_input(Context& context, const Activation& dy, Saved& saved,
                             const Pass& pass) override;
   void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
-  std::vector<kernels::GemmCall> products(index_t num_rows) const override;
+  std::vector<kernels::GemmCall> products(index_t num_rows, index_t tokens) const override;
 
  private:
-  // What a piece computes of `num_rows` rows. `lengths`: of the samples, used where Sees::real.
-  kernels::AttentionShape piece_shape(index_t num_rows, const std::int32_t* lengths) const;
+  // What a piece computes of `num_samples`. `lengths`: theirs, used where Sees::real.
+  kernels::AttentionShape piece_shape(index_t num_samples, index_t tokens,
+                                      const std::int32_t* lengths) const;
 
   TensorParallel& tp_;
-  index_t tokens_;
   index_t heads_;
   index_t head_dim_;
   Sees sees_;

@@ -113,7 +113,7 @@ void ColumnLinear::backward_weight(Context& context, Saved& saved, const Pass& p
   }
 }
 
-std::vector<kernels::GemmCall> ColumnLinear::products(index_t num_rows) const {
+std::vector<kernels::GemmCall> ColumnLinear::products(index_t num_rows, index_t) const {
   std::vector<kernels::GemmCall> all;
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
     const index_t n = weight_.spec.piece(s).size();

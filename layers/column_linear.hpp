@@ -35,7 +35,7 @@ class ColumnLinear final : public Layer {
                             const Pass& pass) override;
   void backward_weight(Context& context, Saved& saved, const Pass& pass,
                        const GradientReady& ready) override;
-  std::vector<kernels::GemmCall> products(index_t num_rows) const override;
+  std::vector<kernels::GemmCall> products(index_t num_rows, index_t tokens) const override;
 
  private:
   std::string name_;

@@ -9,10 +9,11 @@ namespace weft {
 class Dropout final : public Layer {
  public:
   // `layer`: number of the dropout in the whole model. rate 0: passes everything on.
-  Dropout(float rate, index_t layer, index_t tokens_per_sample, index_t num_features)
+  // `most_tokens`: of a sample. The mask of a token does not depend on how many a pass has.
+  Dropout(float rate, index_t layer, index_t most_tokens, index_t num_features)
       : rate_(rate),
         layer_(layer),
-        tokens_per_sample_(tokens_per_sample),
+        most_tokens_(most_tokens),
         num_features_(num_features) {}
 
   Activation forward(Context& context, const Activation& x, Saved& saved,
@@ -26,7 +27,7 @@ class Dropout final : public Layer {
 
   float rate_;
   index_t layer_;
-  index_t tokens_per_sample_;
+  index_t most_tokens_;
   index_t num_features_;
 };
 

@@ -20,7 +20,8 @@
 
 namespace weft {
 
-// Which samples a pass works on, all by global index.
+// Which samples a pass works on, all by global index. How many tokens a sample has is not said
+// here: it is rows / num_samples, and may differ from step to step.
 struct Pass {
   index_t step = 0;           // 0-based
   index_t first_sample = 0;   // position of the microbatch's first sample in the global batch
@@ -84,10 +85,12 @@ class Layer {
                                const GradientReady& ready) = 0;
 
   // The matrix products of a microbatch on this rank, shapes and beta only: for the start-up probe.
-  // `num_rows`: of x, all ranks' together. Local, as is the one below.
-  virtual std::vector<kernels::GemmCall> products(index_t) const { return {}; }
+  // `num_rows`: of x, all ranks' together; `tokens`: of a sample. Local, as is the one below.
+  virtual std::vector<kernels::GemmCall> products(index_t /*num_rows*/, index_t /*tokens*/) const {
+    return {};
+  }
   // Rows of y where x has `num_rows`.
-  virtual index_t rows_after(index_t num_rows) const { return num_rows; }
+  virtual index_t rows_after(index_t num_rows, index_t /*tokens*/) const { return num_rows; }
 };
 
 }  // namespace weft

@@ -11,13 +11,8 @@ namespace weft {
 class MeanPool final : public Layer {
  public:
   // `tp` must outlive the layer.
-  MeanPool(std::string name, TensorParallel& tp, index_t tokens, index_t num_features,
-           bool masked = false)
-      : name_(std::move(name)),
-        tp_(tp),
-        tokens_(tokens),
-        num_features_(num_features),
-        masked_(masked) {}
+  MeanPool(std::string name, TensorParallel& tp, index_t num_features, bool masked = false)
+      : name_(std::move(name)), tp_(tp), num_features_(num_features), masked_(masked) {}
 
   // y: all samples on each rank, also with sequence parallel: there are few.
   Activation forward(Context& context, const Activation& x, Saved& saved,
@@ -25,12 +20,11 @@ class MeanPool final : public Layer {
   Activation backward_input(Context& context, const Activation& dy, Saved& saved,
                             const Pass& pass) override;
   void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
-  index_t rows_after(index_t num_rows) const override { return num_rows / tokens_; }
+  index_t rows_after(index_t num_rows, index_t tokens) const override { return num_rows / tokens; }
 
  private:
   std::string name_;
   TensorParallel& tp_;
-  index_t tokens_;
   index_t num_features_;
   bool masked_;
 };

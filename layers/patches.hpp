@@ -19,7 +19,9 @@ class Patches final : public Layer {
     return {};
   }
   void backward_weight(Context&, Saved&, const Pass&, const GradientReady&) override {}
-  index_t rows_after(index_t num_rows) const override { return num_rows * shape_.tokens(); }
+  index_t rows_after(index_t num_rows, index_t) const override {
+    return num_rows * shape_.tokens();
+  }
 
  private:
   TensorParallel& tp_;

@@ -16,10 +16,11 @@ PositionEmbedding::PositionEmbedding(const std::string& name, ParameterSet& para
   position_.decays = false;
 }
 
-Activation PositionEmbedding::forward(Context& context, const Activation& x, Saved&, const Pass&) {
+Activation PositionEmbedding::forward(Context& context, const Activation& x, Saved&,
+                                      const Pass& pass) {
   Activation y = x.like(context);
-  kernels::add_positions(context, x.data.data(), position_.value, x.rows.mine, tokens_,
-                         num_features_, y.data.data());
+  kernels::add_positions(context, x.data.data(), position_.value, x.rows.mine,
+                         x.num_rows() / pass.num_samples, num_features_, y.data.data());
   return y;
 }
 
@@ -33,12 +34,17 @@ Activation PositionEmbedding::backward_input(Context& context, const Activation&
 }
 
 // dposition[token] = sum over samples of dy, in sequence (EXACT 3.6): all ranks have all rows and
-// do the same, so that no position is summed in parts. A sample is one row of tokens x h.
+// do the same, so that no position is summed in parts. A sample is one row of tokens x h. Places
+// behind a pass's tokens get nothing.
 void PositionEmbedding::backward_weight(Context& context, Saved& saved, const Pass& pass,
                                         const GradientReady& ready) {
   const Activation& dy_th = saved.kept[0];
-  kernels::sum_rows(context, dy_th.data.data(), dy_th.num_rows() / tokens_, tokens_ * num_features_,
-                    position_.gradient, !pass.first_of_lane);
+  const index_t used = dy_th.num_rows() / pass.num_samples * num_features_;
+  kernels::sum_rows(context, dy_th.data.data(), pass.num_samples, used, position_.gradient,
+                    !pass.first_of_lane);
+  const index_t unused = tokens_ * num_features_ - used;
+  if (pass.first_of_lane && unused > 0)
+    fill_zero(position_.gradient + used, unused * index_t{sizeof(float)});
   ready(position_, 0);
 }
 

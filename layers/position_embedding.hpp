@@ -1,5 +1,5 @@
 // A learnt vector for each place in a sample: y[row] = x[row] + position[row mod tokens], on the
-// rows this rank holds.
+// rows this rank holds. A pass may have fewer tokens than there are places: the first ones.
 #pragma once
 
 #include <string>

@@ -37,10 +37,10 @@ void Residual::backward_weight(Context& context, Saved& saved, const Pass& pass,
     chain_[i]->backward_weight(context, saved.inner[i], pass, ready);
 }
 
-std::vector<kernels::GemmCall> Residual::products(index_t num_rows) const {
+std::vector<kernels::GemmCall> Residual::products(index_t num_rows, index_t tokens) const {
   std::vector<kernels::GemmCall> all;
   for (const auto& layer : chain_) {
-    for (const auto& call : layer->products(num_rows)) all.push_back(call);
+    for (const auto& call : layer->products(num_rows, tokens)) all.push_back(call);
   }
   return all;
 }

@@ -70,7 +70,7 @@ void RowLinear::backward_weight(Context& context, Saved& saved, const Pass& pass
                             bias_.partials, bias_.partial_stride, accumulate);
 }
 
-std::vector<kernels::GemmCall> RowLinear::products(index_t num_rows) const {
+std::vector<kernels::GemmCall> RowLinear::products(index_t num_rows, index_t) const {
   std::vector<kernels::GemmCall> all;
   for (index_t s = tp_.owned().begin; s < tp_.owned().end; ++s) {
     const index_t n = out_features_;

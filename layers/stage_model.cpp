@@ -13,20 +13,24 @@ Pass with_lengths(Pass pass, const Tensor& lengths) {
 
 }  // namespace
 
-Shape StageModel::boundary_shape(index_t num_samples) const {
-  const Rows rows = tp_.owned_rows(num_samples * boundary_.tokens_per_sample);
+Shape StageModel::boundary_shape(index_t num_samples, index_t tokens) const {
+  const Rows rows = tp_.owned_rows(num_samples * tokens_of(tokens));
   return {rows.mine.size(), boundary_.hidden};
 }
 
-Activation StageModel::boundary_activation(Tensor data, index_t num_samples) const {
-  const Rows rows = tp_.owned_rows(num_samples * boundary_.tokens_per_sample);
+Activation StageModel::boundary_activation(Tensor data, index_t num_samples,
+                                           index_t tokens) const {
+  const Rows rows = tp_.owned_rows(num_samples * tokens_of(tokens));
   return {ShardSpec::replicated({rows.total, boundary_.hidden}), rows, std::move(data)};
 }
 
 StageModel::Output StageModel::forward(Context& context, const Microbatch& batch, Tensor input,
                                        State* state, const Pass& given) {
   const Pass pass = with_lengths(given, batch.lengths);
-  if (state) state->lengths = batch.lengths;
+  if (state) {
+    state->lengths = batch.lengths;
+    state->tokens = batch.tokens;
+  }
   std::vector<Saved> dropped(state ? 0 : layers_.size());
   if (state) state->saved.resize(layers_.size());
   std::vector<Saved>& saved = state ? state->saved : dropped;
@@ -35,7 +39,7 @@ StageModel::Output StageModel::forward(Context& context, const Microbatch& batch
   if (is_first_) {
     y = {ShardSpec::replicated(batch.x.shape()), Rows::all(pass.num_samples), batch.x};
   } else {
-    y = boundary_activation(std::move(input), pass.num_samples);
+    y = boundary_activation(std::move(input), pass.num_samples, batch.tokens);
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     y = layers_[i].layer->forward(context, y, saved[i], pass);
@@ -58,7 +62,8 @@ Tensor StageModel::backward(Context& context, State& state, Tensor output_gradie
                             const Pass& given, const GradientReady& ready) {
   const Pass pass = with_lengths(given, state.lengths);
   Activation dy = loss_ ? std::move(state.gradient)
-                        : boundary_activation(std::move(output_gradient), pass.num_samples);
+                        : boundary_activation(std::move(output_gradient), pass.num_samples,
+                                              state.tokens);
   for (std::size_t i = layers_.size(); i-- > 0;) {
     Layer& layer = *layers_[i].layer;
     dy = layer.backward_input(context, dy, state.saved[i], pass);
@@ -70,16 +75,13 @@ Tensor StageModel::backward(Context& context, State& state, Tensor output_gradie
   return std::move(dy.data);
 }
 
-index_t StageModel::rows_before(index_t num_samples) const {
-  return is_first_ ? num_samples : num_samples * boundary_.tokens_per_sample;
-}
-
-std::vector<kernels::GemmCall> StageModel::products(index_t num_samples) const {
+std::vector<kernels::GemmCall> StageModel::products(index_t num_samples, index_t given) const {
   std::vector<kernels::GemmCall> all;
-  index_t rows = rows_before(num_samples);
+  const index_t tokens = tokens_of(given);
+  index_t rows = is_first_ ? num_samples : num_samples * tokens;
   for (const auto& [name, layer] : layers_) {
-    for (const auto& call : layer->products(rows)) all.push_back(call);
-    rows = layer->rows_after(rows);
+    for (const auto& call : layer->products(rows, tokens)) all.push_back(call);
+    rows = layer->rows_after(rows, tokens);
   }
   return all;
 }

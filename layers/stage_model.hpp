@@ -45,6 +45,8 @@ struct Microbatch {
   // Every stage's: [samples] i32, tokens that are not padding, at least 1 of a real sample. Empty
   // for models without masks.
   Tensor lengths = {};
+  // Every stage's: of a sample, where that is fewer than the model takes at most; 0: as many.
+  index_t tokens = 0;
   Tensor labels;   // [label rows] i32: the last stage's, as are those below
   Tensor weights;  // [label rows] f32: 0 padding, else real: 1, or its class' weight
   float scale =
@@ -55,7 +57,7 @@ class StageModel {
  public:
   // What crosses from stage to stage: the tp rank's rows of [samples x tokens, hidden].
   struct Boundary {
-    index_t tokens_per_sample = 1;
+    index_t tokens_per_sample = 1;  // at most
     index_t hidden = 0;
   };
 
@@ -70,14 +72,16 @@ class StageModel {
 
   bool is_first() const { return is_first_; }
   bool is_last() const { return loss_.has_value(); }
-  // Of the tensors between stages, for a microbatch of `num_samples`.
-  Shape boundary_shape(index_t num_samples) const;
+  // Of the tensors between stages, for a microbatch of `num_samples`. `tokens`: Microbatch::tokens,
+  // as below.
+  Shape boundary_shape(index_t num_samples, index_t tokens = 0) const;
 
   // What a microbatch under way holds between forward and backward.
   struct State {
     std::vector<Saved> saved;
     Activation gradient;  // of the logits; the last stage's
-    Tensor lengths;       // the microbatch's
+    Tensor lengths;       // the microbatch's, as are the tokens
+    index_t tokens = 0;
   };
 
   struct Output {
@@ -97,15 +101,17 @@ class StageModel {
   Tensor backward(Context& context, State& state, Tensor output_gradient, const Pass& pass,
                   const GradientReady& ready);
 
-  std::vector<kernels::GemmCall> products(index_t num_samples) const;
+  std::vector<kernels::GemmCall> products(index_t num_samples, index_t tokens = 0) const;
 
   index_t num_layers() const { return static_cast<index_t>(layers_.size()); }
   // From the next pass on; null: nobody. It must outlive those passes.
   void set_watch(LayerWatch* watch) { watch_ = watch; }
 
  private:
-  index_t rows_before(index_t num_samples) const;
-  Activation boundary_activation(Tensor data, index_t num_samples) const;
+  index_t tokens_of(index_t tokens) const {
+    return tokens > 0 ? tokens : boundary_.tokens_per_sample;
+  }
+  Activation boundary_activation(Tensor data, index_t num_samples, index_t tokens) const;
 
   TensorParallel& tp_;
   bool is_first_;

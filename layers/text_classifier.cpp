@@ -17,7 +17,7 @@ StageModel make_text_classifier(const TextClassifierSpec& spec, const StagePart&
     layers.push_back(
         {"final_norm", std::make_unique<LayerNorm>("final_norm", parameters, text.hidden)});
     layers.push_back(
-        {"mean_pool", std::make_unique<MeanPool>("mean_pool", tp, text.tokens, text.hidden, true)});
+        {"mean_pool", std::make_unique<MeanPool>("mean_pool", tp, text.hidden, true)});
     layers.push_back(
         {"head", std::make_unique<ColumnLinear>("head", parameters, tp, text.hidden,
                                                 spec.num_classes, spec.padded_classes)});

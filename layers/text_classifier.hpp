@@ -1,5 +1,6 @@
 // The text encoder with a class for a whole text: the one place that says which layers it has and
-// how each is cut. Texts are padded to one number of tokens; Pass::lengths says which are real.
+// how each is cut. The texts of a pass are padded to one number of tokens; Pass::lengths says which
+// are real.
 //
 //   x [samples, tokens] i32 --embedding (vocab-parallel)-->  [t, h], t = samples x tokens
 //   + position, dropout

@@ -17,7 +17,7 @@ std::vector<NamedLayer> make_text_layers(const TextSpec& spec, Sees sees, const 
   if (part.is_first) {
     layers.push_back({"embedding", std::make_unique<VocabEmbedding>(
                                        "embedding", parameters, tp, spec.vocabulary,
-                                       spec.padded_vocabulary, spec.tokens, spec.hidden)});
+                                       spec.padded_vocabulary, spec.hidden)});
     layers.push_back({"position", std::make_unique<PositionEmbedding>("position", parameters, tp,
                                                                       spec.tokens, spec.hidden)});
     layers.push_back({"dropout", make_dropout(blocks, 0)});

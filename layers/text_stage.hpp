@@ -12,7 +12,7 @@ namespace weft {
 struct TextSpec {
   index_t vocabulary = 0;         // ids are below it, those of padding too
   index_t padded_vocabulary = 0;  // a multiple of the plan's shards
-  index_t tokens = 0;             // of a sample, padding included
+  index_t tokens = 0;             // of a sample at most, padding included
   index_t hidden = 0;
   index_t heads = 0;  // divide hidden; a multiple of the plan's shards
   index_t feed_forward = 0;

@@ -25,7 +25,7 @@ void add_transformer_block(const TransformerSpec& spec, index_t number, Paramete
   auto qkv = std::make_unique<ColumnLinear>(name + ".qkv", parameters, tp, h, 3 * h, 3 * h);
   qkv->set_turns({name + ".q", name + ".k", name + ".v"}, head_dim);
   mixer.push_back(std::move(qkv));
-  mixer.push_back(std::make_unique<Attention>(tp, spec.tokens, spec.heads, head_dim, spec.sees));
+  mixer.push_back(std::make_unique<Attention>(tp, spec.heads, head_dim, spec.sees));
   mixer.push_back(std::make_unique<RowLinear>(name + ".proj", parameters, tp, h, h, true));
   mixer.push_back(make_dropout(spec, 1 + 2 * number));
   layers.push_back({name + ".attention", std::make_unique<Residual>(std::move(mixer))});

@@ -14,7 +14,7 @@ namespace weft {
 
 // What all blocks of a model have in common.
 struct TransformerSpec {
-  index_t tokens = 0;  // a sample
+  index_t tokens = 0;  // of a sample at most
   index_t hidden = 0;
   index_t heads = 0;  // divide hidden; a multiple of the plan's shards
   index_t feed_forward = 0;

@@ -40,8 +40,7 @@ CrossEntropy add_head(const VitSpec& spec, ParameterSet& parameters, TensorParal
                       Layers& layers) {
   layers.push_back(
       {"final_norm", std::make_unique<LayerNorm>("final_norm", parameters, spec.hidden)});
-  layers.push_back({"mean_pool", std::make_unique<MeanPool>("mean_pool", tp, spec.patches.tokens(),
-                                                            spec.hidden)});
+  layers.push_back({"mean_pool", std::make_unique<MeanPool>("mean_pool", tp, spec.hidden)});
   layers.push_back({"head", std::make_unique<ColumnLinear>("head", parameters, tp, spec.hidden,
                                                            spec.num_classes, spec.padded_classes)});
   return {"loss", tp, spec.num_classes};

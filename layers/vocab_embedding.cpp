@@ -31,18 +31,18 @@ Parameter& VocabEmbedding::add_table(const std::string& name, ParameterSet& para
 
 VocabEmbedding::VocabEmbedding(std::string name, ParameterSet& parameters, TensorParallel& tp,
                                index_t vocabulary, index_t padded_vocabulary,
-                               index_t tokens_per_sample, index_t num_features)
+                               index_t num_features)
     : name_(std::move(name)),
       tp_(tp),
       vocabulary_(vocabulary),
-      tokens_(tokens_per_sample),
       num_features_(num_features),
       table_(add_table(name_ + ".weight", parameters, tp, vocabulary, padded_vocabulary,
                        num_features)) {}
 
 Activation VocabEmbedding::forward(Context& context, const Activation& x, Saved& saved,
                                    const Pass& pass) {
-  const index_t t = x.num_rows() * tokens_;
+  const index_t tokens = x.num_features();
+  const index_t t = x.num_rows() * tokens;
   const std::int32_t* ids = x.data.data<std::int32_t>();
   const std::vector<std::int32_t> checked = on_host(context, ids, t);
   for (index_t row = 0; row < t; ++row) {
@@ -50,7 +50,7 @@ Activation VocabEmbedding::forward(Context& context, const Activation& x, Saved&
     require(id >= 0 && id < vocabulary_, ExitCode::data,
             fmt::format("{}: token {} of sample {} of the global batch is {}, but the model has a "
                         "vocabulary of {}: 0 to {}; the data were made with another vocabulary",
-                        name_, row % tokens_, pass.first_sample + row / tokens_, id, vocabulary_,
+                        name_, row % tokens, pass.first_sample + row / tokens, id, vocabulary_,
                         vocabulary_ - 1));
   }
   Tensor mine(context.arena, MemoryKind::activations, {t, num_features_});
@@ -81,13 +81,13 @@ Range VocabEmbedding::owned_ids() const {
 kernels::RowsById VocabEmbedding::rows_of_owned_ids(Context& context, const Activation& x,
                                                     const Pass& pass) const {
   std::vector<std::int32_t> ids =
-      on_host(context, x.data.data<std::int32_t>(), x.num_rows() * tokens_);
+      on_host(context, x.data.data<std::int32_t>(), x.data.num_elements());
   if (pass.lengths) {
     const std::vector<std::int32_t> lengths = on_host(context, pass.lengths, x.num_rows());
     constexpr std::int32_t nobodys = -1;
+    const auto tokens = static_cast<std::size_t>(x.num_features());
     for (std::size_t row = 0; row < ids.size(); ++row) {
-      const auto tokens = static_cast<std::size_t>(tokens_);
-      if (static_cast<std::int32_t>(row % tokens) >= lengths[row / tokens]) ids[row] = nobodys;
+        if (static_cast<std::int32_t>(row % tokens) >= lengths[row / tokens]) ids[row] = nobodys;
     }
   }
   return kernels::rows_by_id(context, ids, owned_ids());

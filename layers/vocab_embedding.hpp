@@ -22,7 +22,7 @@ class VocabEmbedding final : public Layer {
   // The vocabulary is padded to `padded_vocabulary`, a multiple of tp's pieces; pads are 0 and stay
   // 0. `tp` must outlive the layer.
   VocabEmbedding(std::string name, ParameterSet& parameters, TensorParallel& tp, index_t vocabulary,
-                 index_t padded_vocabulary, index_t tokens_per_sample, index_t num_features);
+                 index_t padded_vocabulary, index_t num_features);
 
   // x: token ids [samples, tokens] i32, all on every tp rank. y: [samples x tokens, h], this rank's
   // rows. Throws Error(data), on all tp ranks alike, where an id is outside the vocabulary.
@@ -35,7 +35,7 @@ class VocabEmbedding final : public Layer {
   // pass.lengths tells of is left out: its gradient is 0 anyway.
   void backward_weight(Context& context, Saved& saved, const Pass& pass,
                        const GradientReady& ready) override;
-  index_t rows_after(index_t num_rows) const override { return num_rows * tokens_; }
+  index_t rows_after(index_t num_rows, index_t tokens) const override { return num_rows * tokens; }
 
  private:
   // Those whose rows this rank holds, pads included.
@@ -46,7 +46,6 @@ class VocabEmbedding final : public Layer {
   std::string name_;
   TensorParallel& tp_;
   index_t vocabulary_;
-  index_t tokens_;
   index_t num_features_;
   Parameter& table_;  // [vocabulary, h], cut along the vocabulary
 };

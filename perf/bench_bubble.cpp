@@ -53,6 +53,7 @@ class SleepingStage final : public pipeline::StageWork {
   Tensor forward(index_t, Tensor) override { return work(pp_.rank() < pp_.size() - 1); }
   Tensor backward(index_t, Tensor) override { return work(pp_.rank() > 0); }
   double busy_s() const { return busy_s_; }
+  Shape boundary() const { return sizes_.boundary(); }
 
  private:
   Tensor work(bool has_result) {
@@ -84,7 +85,7 @@ Fractions step(Context& context, Communicator& pp, pipeline::Runner& runner, Sle
   const auto begin = Clock::now();
   const double busy_before = work.busy_s();
   const std::int64_t traced_before = context.trace.own_ns(Activity::bubble);
-  runner.run(work);
+  runner.run(work, work.boundary());
   const double busy = work.busy_s() - busy_before;
   const double traced =
       static_cast<double>(context.trace.own_ns(Activity::bubble) - traced_before) * 1e-9;
@@ -114,7 +115,6 @@ void print_row(const char* name, index_t m, int p, const std::vector<Fractions>&
 
 void run(Transport& transport, const Sizes& sizes) {
   const int p = transport.size();
-  const Shape boundary = sizes.boundary();
   Context context(1, {});
   Mesh mesh(transport, &context.trace, {{"pp", p}}, "pp");
   Communicator& pp = mesh.axis("pp");
@@ -127,9 +127,8 @@ void run(Transport& transport, const Sizes& sizes) {
   }
   for (const index_t m : {index_t{1}, index_t{4}, index_t{8}, index_t{16}}) {
     SleepingStage work(context, pp, sizes);
-    pipeline::Runner gpipe(context, pp, pipeline::lower(pipeline::gpipe(p, m)), boundary);
-    pipeline::Runner one_f_one_b(context, pp, pipeline::lower(pipeline::one_f_one_b(p, m)),
-                                 boundary);
+    pipeline::Runner gpipe(context, pp, pipeline::lower(pipeline::gpipe(p, m)));
+    pipeline::Runner one_f_one_b(context, pp, pipeline::lower(pipeline::one_f_one_b(p, m)));
     std::vector<Fractions> of_gpipe, of_1f1b;
     for (int i = 0; i < sizes.num_steps + 1;
          ++i) {  // by turns: the machine's moods meet both alike

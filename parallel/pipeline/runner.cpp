@@ -152,8 +152,8 @@ class Step {
 
 }  // namespace
 
-Runner::Runner(Context& context, Communicator& pp, const Schedule& lowered, const Shape& boundary)
-    : context_(context), pp_(pp), boundary_(boundary) {
+Runner::Runner(Context& context, Communicator& pp, const Schedule& lowered)
+    : context_(context), pp_(pp) {
   require(lowered.num_stages() == pp.size(), ExitCode::failed,
           "a schedule of " + std::to_string(lowered.num_stages()) + " stages on " +
               std::to_string(pp.size()) + " ranks of group '" + pp.name() + "'");
@@ -163,6 +163,8 @@ Runner::Runner(Context& context, Communicator& pp, const Schedule& lowered, cons
   actions_ = lowered.stages[static_cast<std::size_t>(pp.rank())];
 }
 
-void Runner::run(StageWork& work) { Step(context_, pp_, actions_, boundary_).run(work); }
+void Runner::run(StageWork& work, const Shape& boundary) {
+  Step(context_, pp_, actions_, boundary).run(work);
+}
 
 }  // namespace weft::pipeline

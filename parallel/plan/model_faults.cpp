@@ -142,6 +142,27 @@ PlanFault patch_fault(const Question& question) {
                     text_of(question.plan.model.patch), std::move(fixes));
 }
 
+PlanFault buckets_fault(const Question& question) {
+  const Plan& plan = question.plan;
+  const std::vector<index_t>& buckets = plan.task.length_buckets;
+  std::vector<index_t> nearest;
+  for (const index_t bucket : buckets) {
+    if (bucket < plan.task.tokens) nearest.push_back(bucket);
+  }
+  std::sort(nearest.begin(), nearest.end());
+  nearest.erase(std::unique(nearest.begin(), nearest.end()), nearest.end());
+  nearest.push_back(plan.task.tokens);
+  Fixes fixes = {{{"task.length_buckets", list_text(nearest)}}};
+  // The list may be right and the tokens wrong.
+  Plan trial = plan;
+  trial.task.tokens = buckets.back();
+  if (question.is_mended_by(trial))
+    fixes.push_back({{"task.tokens", text_of(buckets.back())}});
+  return make_fault("task.length_buckets",
+                    fmt::format("lengths that rise and end with task.tokens {}", plan.task.tokens),
+                    list_text(buckets), std::move(fixes));
+}
+
 PlanFault input_fault(const Question& question) {
   const Plan& plan = question.plan;
   Fixes fixes = pieces_fixes(question);

@@ -36,6 +36,14 @@ bool heads_fit(const Plan& plan) {
          divides(plan.num_pieces(), plan.model.heads);
 }
 
+bool buckets_fit(const Plan& plan) {
+  const std::vector<index_t>& buckets = plan.task.length_buckets;
+  if (buckets.empty()) return true;
+  const auto falls = [](index_t a, index_t b) { return b <= a; };
+  return std::adjacent_find(buckets.begin(), buckets.end(), falls) == buckets.end() &&
+         buckets.back() == plan.task.tokens;
+}
+
 bool patch_fits(const Plan& plan) {
   return !plan.is_vit() || !model_fits(plan) ||
          divides(plan.model.patch, sample_shape(plan.task).side);
@@ -143,10 +151,12 @@ const std::vector<Rule>& rules() {
        heads_fault,
        {"model.heads", "numerics.shards", "model.hidden", "layout.tp", "numerics.mode",
         "model.kind"}},
+      {buckets_fit, buckets_fault, {"task.length_buckets", "task.tokens", "task.dataset"}},
       {patch_fits, patch_fault, {"model.patch", "model.kind"}},
       {input_fits,
        input_fault,
-       {"numerics.shards", "model.patch", "layout.tp", "numerics.mode", "model.kind"}},
+       {"numerics.shards", "model.patch", "layout.tp", "numerics.mode", "model.kind",
+        "task.tokens"}},
       {tp_fits, tp_fault, {"layout.tp", "numerics.shards", "numerics.mode"}},
       {dp_fits, dp_fault, {"layout.dp", "numerics.lanes", "numerics.mode"}},
       {pp_fits, pp_fault, {"layout.pp", "model.layers", "layout.stages"}},

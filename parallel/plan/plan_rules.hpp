@@ -20,6 +20,9 @@ bool pieces_fit(const Plan& plan);
 // Transformers: heads divide hidden and are a multiple of the number of pieces.
 bool heads_fit(const Plan& plan);
 
+// Length buckets rise, and the last one holds a whole sample.
+bool buckets_fit(const Plan& plan);
+
 // ViT: patches tile the image.
 bool patch_fits(const Plan& plan);
 

@@ -10,6 +10,7 @@ namespace weft::plan_rules {
 PlanFault model_fault(const Question& question);
 PlanFault pieces_fault(const Question& question);
 PlanFault heads_fault(const Question& question);
+PlanFault buckets_fault(const Question& question);
 PlanFault patch_fault(const Question& question);
 PlanFault input_fault(const Question& question);
 

@@ -190,7 +190,7 @@ void evaluate(const Model& model, const TrainingData& data, OracleRun& run) {
 OracleRun run_oracle(const Plan& plan, const TrainingData& data, const NamedFloats& initial,
                      const std::vector<index_t>& left_out) {
   const Model model = make_model(plan, initial);
-  Sampler sampler(data.split.train, plan.batch.global, plan.batch.last, plan.numerics.seed);
+  Sampler sampler = training_sampler(plan, data);
   const BatchReader reader(
       *data.samples, plan.task.augment ? std::optional(plan.numerics.seed) : std::nullopt, {});
   OracleRun run;
@@ -200,7 +200,9 @@ OracleRun run_oracle(const Plan& plan, const TrainingData& data, const NamedFloa
       run.steps.push_back({});
       continue;
     }
-    reader.read_into(sampler.indices_of(step), {0, plan.batch.global}, batch);
+    BatchIndices indices = sampler.indices_of(step);
+    indices.tokens = 0;  // the oracle pads all texts to their full length
+    reader.read_into(indices, {0, plan.batch.global}, batch);
     const Samples samples(batch);
     const oracle::TrainStep done = model.step(samples, masks_of(plan, model.num_dropouts, step));
     run.steps.push_back(

@@ -87,6 +87,7 @@ const SmallData& small_data() {
 namespace {
 
 constexpr index_t text_tokens = 6, news_tokens = 7, news_words = 29;
+const std::vector<index_t> news_buckets = {3, 5, news_tokens};
 
 TrainingData small_tokens(const TokenSamples::Options& options) {
   Split split = make_split(200, 150, 34, 3);
@@ -113,7 +114,17 @@ const TrainingData& small_news() {
   return small;
 }
 
+const TrainingData& small_bucketed_news() {
+  static const TrainingData small = [] {
+    TrainingData data = small_news();
+    data.buckets = make_length_buckets(*data.samples, data.split.train, news_buckets);
+    return data;
+  }();
+  return small;
+}
+
 const TrainingData& data_of(const Plan& plan) {
+  if (!plan.task.length_buckets.empty()) return small_bucketed_news();
   if (plan.is_gpt()) return small_text();
   return plan.is_text_encoder() ? small_news() : small_data().training();
 }
@@ -180,6 +191,12 @@ Plan small_text_encoder(index_t shards) {
   plan.task.dataset = "ag_news";
   plan.task.tokens = news_tokens;
   plan.task.vocabulary = news_words;
+  return plan;
+}
+
+Plan small_bucketed_encoder(index_t shards) {
+  Plan plan = small_text_encoder(shards);
+  plan.task.length_buckets = news_buckets;
   return plan;
 }
 

@@ -35,6 +35,8 @@ const SmallData& small_data();
 // label the next; `small_news`: up to 7 of 29 words, in 4 classes.
 const TrainingData& small_text();
 const TrainingData& small_news();
+// small_news in length buckets of 3, 5 and 7 tokens.
+const TrainingData& small_bucketed_news();
 // What a plan of small_plan's kind trains on.
 const TrainingData& data_of(const Plan& plan);
 
@@ -54,6 +56,8 @@ Plan small_vit(index_t shards);
 // On small_text: embedding and head are one table, unless told otherwise. On small_news.
 Plan small_gpt(index_t shards);
 Plan small_text_encoder(index_t shards);
+// The same on small_bucketed_news.
+Plan small_bucketed_encoder(index_t shards);
 
 // Whole tensors by name.
 using NamedFloats = std::map<std::string, Floats>;

@@ -22,6 +22,7 @@ struct Model {
   std::string set;   // as `weft data make` calls it
   const char* real;  // variable that names the folder of the real one
   std::string keys;  // makes the plan small
+  std::string grid = "";  // one more, of one layout
 };
 
 // The folder of a set; made where the real one is not there.
@@ -36,6 +37,14 @@ std::string folder_of(const Model& model) {
   REQUIRE(made.exit_code == 0);
   return folder;
 }
+
+// Where the build has UCX.
+#ifdef WEFT_WITH_UCX
+const std::string other_transport =
+    "tp=2 dp=2 pp=2 zero=1 sequence_parallel=true schedule=gpipe transport=ucx";
+#else
+const std::string other_transport;
+#endif
 
 struct Results {
   std::set<std::string> layouts, states, losses;
@@ -76,6 +85,10 @@ TEST_CASE("one result on every layout for a table, a classifier of texts and a g
       {"ag-news-encoder", "ag_news", "WEFT_TEST_AG_NEWS",
        transformer + " task.tokens=15 task.vocabulary=203 task.split.train=400 "
                      "task.split.validation=50"},
+      {"ag-news-encoder", "ag_news", "WEFT_TEST_AG_NEWS",
+       transformer + " task.tokens=40 task.length_buckets=[16,24,32,40] task.vocabulary=203 "
+                     "task.split.train=400 task.split.validation=50",
+       other_transport},
       {"text-gpt", "text", "WEFT_TEST_TEXT",
        transformer + " task.tokens=12 task.split.train=400 task.split.validation=20 "
                      "task.split.test=20 model.dropout=0.1"}};
@@ -89,7 +102,8 @@ TEST_CASE("one result on every layout for a table, a classifier of texts and a g
              "bucket_bytes=20000 transport=mpi",
              8, results);
     INFO(model.plan);
-    CHECK(results.layouts.size() == 25);
+    if (!model.grid.empty()) run_grid(model, data, model.grid, 1, results);
+    CHECK(results.layouts.size() == (model.grid.empty() ? 25 : 26));
     CHECK(results.states.size() == 1);
     CHECK(results.losses.size() == 1);
     std::cout << model.plan << ": " << results.layouts.size() << " layouts, state_hash "

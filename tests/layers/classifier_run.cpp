@@ -59,9 +59,18 @@ Microbatch microbatch_of(Context& context, const ClassifierCase& what, const Cla
     copy_to_device(to.raw(), from.data() + m * what.num_samples * row_length, to.num_bytes());
     return to;
   };
+  std::vector<std::int32_t> cut;
+  for (index_t i = 0; what.is_cut && i < what.batch_samples(); ++i) {
+    const auto sample = batch.tokens.begin() + i * what.inputs;
+    cut.insert(cut.end(), sample, sample + what.most_tokens());
+  }
+  const auto take_tokens = [&] {
+    return what.is_cut ? take(cut, what.most_tokens()) : take(batch.tokens, what.inputs);
+  };
   const index_t label_rows = what.label_rows_per_sample();
-  return {.x = what.vocabulary > 0 ? take(batch.tokens, what.inputs) : take(batch.x, what.inputs),
+  return {.x = what.vocabulary > 0 ? take_tokens() : take(batch.x, what.inputs),
           .lengths = what.has_lengths ? take(batch.lengths, 1) : Tensor(),
+          .tokens = what.is_cut ? what.most_tokens() : 0,
           .labels = take(batch.labels, label_rows),
           .weights = take(batch.weights, label_rows),
           .scale = static_cast<float>(1.0 / batch.sum_of_weights())};
@@ -75,8 +84,8 @@ LossSums run_microbatch(Stages& stages, TpRank& rank, const Microbatch& batch, c
   for (std::size_t i = 0; i < stages.size(); ++i) {
     output =
         stages[i]->model.forward(rank.context, batch, std::move(output.boundary), &states[i], pass);
-    if (output.boundary && output.boundary.num_elements() !=
-                               stages[i]->model.boundary_shape(pass.num_samples).num_elements()) {
+    const Shape boundary = stages[i]->model.boundary_shape(pass.num_samples, batch.tokens);
+    if (output.boundary && output.boundary.num_elements() != boundary.num_elements()) {
       throw std::runtime_error("size of the boundary");
     }
   }
@@ -187,7 +196,7 @@ void add_tokens(const ClassifierCase& what, std::uint64_t seed, ClassifierBatch&
   if (!what.has_lengths) return;
   const auto padding = random_ids(n, seed + 1000 + what.padding_seed, what.vocabulary);
   for (index_t i = 0; i < what.batch_samples(); ++i) {
-    const index_t length = 1 + (5 * i + 2) % what.inputs;
+    const index_t length = 1 + (5 * i + 2) % what.most_tokens();
     batch.lengths.push_back(static_cast<std::int32_t>(length));
     for (index_t t = i * what.inputs + length; t < (i + 1) * what.inputs; ++t)
       batch.tokens[static_cast<std::size_t>(t)] = padding[static_cast<std::size_t>(t)];

@@ -22,6 +22,8 @@ struct ClassifierCase {
   index_t inputs = 0;              // features of a sample, or its tokens
   index_t vocabulary = 0;          // above 0: inputs are token ids below it
   bool has_lengths = false;        // of the samples' tokens, at least 1 of a real sample
+  index_t longest = 0;             // of those lengths; 0: all tokens
+  bool is_cut = false;             // passes have that many tokens and no more
   bool label_per_token = false;    // a token below the vocabulary, else a class of a sample
   bool class_weights = false;      // a label's weight depends on it
   std::uint64_t padding_seed = 0;  // of the tokens behind a length
@@ -43,6 +45,7 @@ struct ClassifierCase {
   index_t batch_samples() const { return num_samples * num_microbatches; }
   index_t real_samples() const { return batch_samples() - (pad_last_sample ? 1 : 0); }
   index_t label_rows_per_sample() const { return label_per_token ? inputs : 1; }
+  index_t most_tokens() const { return longest > 0 ? longest : inputs; }
   index_t label_values() const { return label_per_token ? vocabulary : classes; }
 };
 

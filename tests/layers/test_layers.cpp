@@ -272,7 +272,7 @@ TEST_CASE("a linear layer's products for the probe are those that it runs, beta 
       });
     };
     const auto expect = [&](const Layer& layer, std::ptrdiff_t zeros, const char* what) {
-      const std::vector<kernels::GemmCall> calls = layer.products(16);
+      const std::vector<kernels::GemmCall> calls = layer.products(16, 1);
       if (count(calls, 0.0f) != zeros || count(calls, 1.0f) != 4) throw std::runtime_error(what);
     };
     expect(up, 12, "column-parallel");

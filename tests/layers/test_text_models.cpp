@@ -218,6 +218,62 @@ TEST_CASE("which words pad a text changes no bit of losses and parameters", "[te
                        base.gradients.at("embedding.weight")) == "");
 }
 
+namespace {
+
+// Texts of up to 5 tokens of 9, in passes of 5.
+ClassifierCase cut_case(float dropout) {
+  ClassifierCase what = text_case({.tokens = 9, .dropout = dropout});
+  what.longest = 5;
+  what.is_cut = true;
+  what.num_steps = 2;
+  what.learning_rate = 1e-3;
+  what.adamw = {.eps = 1e-3, .weight_decay = 0.05};
+  what.pad_last_sample = true;
+  return what;
+}
+
+}  // namespace
+
+TEST_CASE("passes with fewer tokens than the model has are the oracle's of all tokens", "[text]") {
+  // The oracle pads every text to 9 tokens, with the masks of dropout that these have there.
+  for (const float dropout : {0.0f, 0.25f}) {
+    const ClassifierCase what = cut_case(dropout);
+    const Truth truth = truth_of({.tokens = 9, .dropout = dropout}, what);
+    for (const bool sequence_parallel : {false, true}) {
+      const ClassifierOutcome got =
+          run_classifier(what, {.shards = 4, .tp = 3, .sequence_parallel = sequence_parallel});
+      for (std::size_t i = 0; i < truth.losses.size(); ++i)
+        CHECK(mean_loss(what, got, i) == Approx(truth.losses[i]).epsilon(1e-6));
+      for (const auto& [name, gradient] : truth.gradients)
+        CHECK(difference_from_oracle(name, got.gradients.at(name), gradient, 5e-6) == "");
+      for (const auto& [name, value] : truth.parameters)
+        CHECK(difference_from_oracle(name, got.parameters.at(name), value, 3e-6) == "");
+      // Places behind the pass's tokens: exactly none.
+      const Floats& position = got.gradients.at("position");
+      CHECK(bit_difference(Floats(position.begin() + 5 * hidden, position.end()),
+                           Floats(4 * hidden, 0.0f)) == "");
+    }
+  }
+}
+
+TEST_CASE("passes with fewer tokens have one result on every layout and in any stages", "[text]") {
+  for (const index_t samples : {1, 5}) {
+    ClassifierCase what = cut_case(0.25f);
+    what.num_samples = samples;
+    check_all_layouts(what);
+  }
+  const ClassifierOutcome base = run_classifier(cut_case(0.25f), {.shards = 4});
+  for (const std::vector<index_t>& stages : {std::vector<index_t>{1, 1}, {2, 0}, {0, 1, 1}}) {
+    ClassifierCase what = cut_case(0.25f);
+    what.stages = stages;
+    for (const bool sequence_parallel : {false, true}) {
+      const ClassifierOutcome got =
+          run_classifier(what, {.shards = 4, .tp = 3, .sequence_parallel = sequence_parallel});
+      CHECK(difference(got, base) == "");
+    }
+  }
+}
+
 TEST_CASE("every parameter of the models of text is announced once, last layer first", "[text]") {
   for (const bool generates : {false, true}) {
     const ClassifierOutcome got =

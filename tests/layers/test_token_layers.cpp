@@ -122,7 +122,7 @@ TEST_CASE("attention", "[layers]") {
           return LayerCase{
               .name = "attention",
               .make = [=](ParameterSet&, TensorParallel& tp) -> std::unique_ptr<Layer> {
-                return std::make_unique<Attention>(tp, heads.tokens, heads.count, heads.dim,
+                return std::make_unique<Attention>(tp, heads.count, heads.dim,
                                                    heads.sees);
               },
               .in_features = 3 * width,
@@ -149,7 +149,7 @@ TEST_CASE("attention has the same bits for every number of pieces", "[layers]") 
   // A head's arithmetic does not see the width of its piece: S changes no bit either.
   LayerCase what{.name = "attention",
                  .make = [](ParameterSet&, TensorParallel& tp) -> std::unique_ptr<Layer> {
-                   return std::make_unique<Attention>(tp, 16, 12, 4);
+                   return std::make_unique<Attention>(tp, 12, 4);
                  },
                  .in_features = 144,
                  .out_features = 48,
@@ -169,7 +169,7 @@ TEST_CASE("mean pooling", "[layers]") {
       [](index_t) {
         return LayerCase{.name = "mean_pool",
                          .make = [](ParameterSet&, TensorParallel& tp) -> std::unique_ptr<Layer> {
-                           return std::make_unique<MeanPool>("pool", tp, 9, 70);
+                           return std::make_unique<MeanPool>("pool", tp, 70);
                          },
                          .in_features = 70,
                          .out_features = 70,
@@ -188,7 +188,7 @@ TEST_CASE("mean pooling of real tokens", "[layers]") {
       [](index_t) {
         return LayerCase{.name = "masked mean_pool",
                          .make = [](ParameterSet&, TensorParallel& tp) -> std::unique_ptr<Layer> {
-                           return std::make_unique<MeanPool>("pool", tp, 9, 70, true);
+                           return std::make_unique<MeanPool>("pool", tp, 70, true);
                          },
                          .in_features = 70,
                          .out_features = 70,
@@ -217,7 +217,7 @@ TEST_CASE("vocabulary embedding", "[layers]") {
                                          TensorParallel& tp) -> std::unique_ptr<Layer> {
                                return std::make_unique<VocabEmbedding>(
                                    "embedding", parameters, tp, vocabulary,
-                                   round_up(vocabulary, shards), 5, 23);
+                                   round_up(vocabulary, shards), 23);
                              },
                              .in_features = 5,
                              .out_features = 23,
@@ -251,7 +251,7 @@ TEST_CASE("an embedding of -0 is +0 on every layout", "[layers]") {
     for (int tp = 1; tp <= static_cast<int>(shards); ++tp) {
       run_group({.shards = shards, .tp = tp}, [&](TpRank& rank) {
         ParameterSet parameters;
-        VocabEmbedding layer("embedding", parameters, rank.tp, 6, 6, 6, 4);
+        VocabEmbedding layer("embedding", parameters, rank.tp, 6, 6, 4);
         parameters.allocate(rank.context);
         Parameter& table = *parameters.all().front();
         std::fill_n(table.value, table.spec.local_elements(), -0.0f);
@@ -271,7 +271,7 @@ TEST_CASE("a token outside the vocabulary is an error that names it", "[layers]"
   for (const std::int32_t bad : {-1, 11, 300}) {
     run_group({.shards = 4}, [&](TpRank& rank) {
       ParameterSet parameters;
-      VocabEmbedding layer("embedding", parameters, rank.tp, 11, 12, 3, 4);
+      VocabEmbedding layer("embedding", parameters, rank.tp, 11, 12, 4);
       parameters.allocate(rank.context);
       const Tensor ids(rank.context.arena, MemoryKind::input, {2, 3}, DType::i32);
       std::fill_n(ids.data<std::int32_t>(), 6, 10);
@@ -295,7 +295,7 @@ TEST_CASE("a token outside the vocabulary is an error that names it", "[layers]"
 TEST_CASE("embeddings begin small and decay", "[layers]") {
   run_group({.shards = 4}, [](TpRank& rank) {
     ParameterSet parameters;
-    const VocabEmbedding layer("embedding", parameters, rank.tp, 61, 64, 5, 50);
+    const VocabEmbedding layer("embedding", parameters, rank.tp, 61, 64, 50);
     parameters.allocate(rank.context);
     const Parameter& p = *parameters.all().front();
     double squares = 0.0;
@@ -320,18 +320,18 @@ TEST_CASE("rows and products of the layers that know tokens", "[layers]") {
       if (!condition) throw std::runtime_error(what);
     };
     Patches patches(rank.tp, {.channels = 3, .side = 32, .patch = 4});
-    expect(patches.rows_after(16) == 1024, "rows after patches");
+    expect(patches.rows_after(16, 64) == 1024, "rows after patches");
     ParameterSet embedded;
-    MeanPool pool("pool", rank.tp, 64, 48);
-    expect(pool.rows_after(1024) == 16, "rows after pooling");
+    MeanPool pool("pool", rank.tp, 48);
+    expect(pool.rows_after(1024, 64) == 16, "rows after pooling");
     // 16 samples, 64 tokens, 4 heads of 24.
-    VocabEmbedding embedding("embedding", embedded, rank.tp, 256, 256, 64, 48);
-    expect(embedding.rows_after(16) == 1024, "rows after an embedding");
-    Attention causal(rank.tp, 128, 4, 24, Sees::earlier);
-    expect(causal.products(1024).size() == 12, "products of causal attention");
-    Attention attention(rank.tp, 64, 4, 24);
-    expect(attention.products(1024).size() == 6, "products of attention");
-    for (const kernels::GemmCall& call : attention.products(1024)) {
+    VocabEmbedding embedding("embedding", embedded, rank.tp, 256, 256, 48);
+    expect(embedding.rows_after(16, 64) == 1024, "rows after an embedding");
+    Attention causal(rank.tp, 4, 24, Sees::earlier);
+    expect(causal.products(1024, 128).size() == 12, "products of causal attention");
+    Attention attention(rank.tp, 4, 24);
+    expect(attention.products(1024, 64).size() == 6, "products of attention");
+    for (const kernels::GemmCall& call : attention.products(1024, 64)) {
       expect(call.m == 64 && call.n * call.k == 64 * 24, "shapes of attention's products");
     }
   });

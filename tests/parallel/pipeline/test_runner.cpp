@@ -34,7 +34,7 @@ struct StageRank {
 
   StageRank(Transport& transport, const Schedule& schedule, const Disturb& disturb = {})
       : pp(transport, &context.trace, "pp", 3, all_ranks(transport)),
-        runner(context, pp, lower(schedule), boundary),
+        runner(context, pp, lower(schedule)),
         work(context, pp.rank(), pp.size(), schedule.training, disturbed(disturb)) {}
 
  private:
@@ -59,7 +59,7 @@ void check_steps(const Schedule& schedule, int num_steps, const Disturb& disturb
       const Outcome expected =
           testing::serial(p, schedule.num_microbatches, schedule.training, step);
       rank.work.begin_step(step);
-      rank.runner.run(rank.work);
+      rank.runner.run(rank.work, boundary);
       const std::string place = "step " + std::to_string(step) + ", stage " + std::to_string(s);
       const bool is_last = transport.rank() == p - 1;
       expect(rank.work.losses() == (is_last ? expected.losses : std::vector<testing::Words>()),
@@ -116,10 +116,10 @@ TEST_CASE("a list that no generator made runs all the same") {
   run_ranks(2, [&](Transport& transport) {
     Context context(1, {});
     Communicator pp(transport, &context.trace, "pp", 3, {0, 1});
-    Runner runner(context, pp, schedule, boundary);
+    Runner runner(context, pp, schedule);
     HashStage work(context, pp.rank(), 2, true);
     work.begin_step(5);
-    runner.run(work);
+    runner.run(work, boundary);
     const Outcome expected = testing::serial(2, 3, true, 5);
     const auto s = static_cast<std::size_t>(pp.rank());
     expect(work.gradient_of_weights() == expected.gradients_of_weights[s], "order");
@@ -143,7 +143,7 @@ TEST_CASE("an exception on one stage ends them all, and its own comes out") {
         });
         rank.work.begin_step(0);
         try {
-          rank.runner.run(rank.work);
+          rank.runner.run(rank.work, boundary);
           rank.pp.barrier();
         } catch (...) {
           ++num_ended;
@@ -166,7 +166,7 @@ TEST_CASE("nothing is under way once an exception has left the runner") {
     if (transport.rank() == 0) {
       // The neighbour of a stage that fails: it gets no gradient, until the run is ended.
       try {
-        rank.runner.run(rank.work);
+        rank.runner.run(rank.work, boundary);
       } catch (const Error& error) {
         expect(error.code() == ExitCode::peer, "the peer's end");
         return;
@@ -174,7 +174,7 @@ TEST_CASE("nothing is under way once an exception has left the runner") {
       throw std::runtime_error("a gradient came from nowhere");
     }
     try {
-      rank.runner.run(rank.work);
+      rank.runner.run(rank.work, boundary);
     } catch (const std::out_of_range&) {
       // Caught and gone: requests that were still alive would now end the program.
       expect(rank.context.arena.in_use() == 0, "a tensor is left");
@@ -201,8 +201,8 @@ TEST_CASE("tensors of another shape or at the wrong end are refused by name") {
     const std::vector<std::byte> sent(sizeof(testing::Words));
     const auto stage_0 = world.make_transport(0);
     const auto send = rank == 1 ? stage_0->start_send(1, {3, 1}, sent) : nullptr;
-    Runner runner(context, pp, lower(forward_only(2, 1)), boundary);
-    CHECK_THROWS_WITH(runner.run(work), Catch::Contains(part));
+    Runner runner(context, pp, lower(forward_only(2, 1)));
+    CHECK_THROWS_WITH(runner.run(work, boundary), Catch::Contains(part));
   };
   work.output = Tensor(context.arena, MemoryKind::activations, {3, 4});
   message_of(
@@ -218,7 +218,7 @@ TEST_CASE("a schedule that may not run is refused before any message") {
     Communicator pp(transport, nullptr, "pp", 3, {0, 1});
     const auto refused = [&](const Schedule& schedule, const std::string& part) {
       try {
-        Runner(context, pp, schedule, boundary);
+        Runner(context, pp, schedule);
       } catch (const Error& error) {
         expect(std::string(error.what()).find(part) != std::string::npos, error.what());
         return;
@@ -246,7 +246,7 @@ TEST_CASE("the next input is under way while a stage computes, and waiting is a 
     trace = &rank.context.trace;
     trace->record_events(true);
     rank.work.begin_step(0);
-    rank.runner.run(rank.work);
+    rank.runner.run(rank.work, boundary);
     if (transport.rank() != 1) return;
     for (const Trace::Event& event : trace->events()) {
       const std::string activity = event.activity == Activity::bubble ? "wait for " : std::string();

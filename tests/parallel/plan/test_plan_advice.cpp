@@ -38,6 +38,7 @@ class RandomPlans {
     plan.numerics.lanes = pick({1, 4, 7, 12, 4096});
     set_model(plan.model);
     set_layout(plan.layout);
+    if (pick({0, 0, 0, 1}) == 1) set_news(plan);
     plan.comm.bucket_bytes = pick({1, 1, 1, 1 << 20, 1 << 20, -5});
     plan.comm.timeout_s = static_cast<double>(pick({1, 1, 1, 600, 600, 0}));
     return plan;
@@ -57,6 +58,15 @@ class RandomPlans {
     }
     // Made for other data than the sample plan's.
     if (pick({0, 0, 0, 0, 0, 0, 0, 1}) == 1) model.kind = "gpt";
+  }
+
+  void set_news(Plan& plan) {
+    plan.task.dataset = "ag_news";
+    plan.task.tokens = pick({8, 64, 64, 0});
+    if (plan.model.kind == "vit") plan.model.kind = "text_encoder";
+    plan.model.patch = ModelPlan{}.patch;
+    for (index_t i = pick({0, 1, 2, 3}); i > 0; --i)
+      plan.task.length_buckets.push_back(pick({8, 64, 64, 65, i == 1 ? 64 : 0}));
   }
 
   void set_layout(LayoutPlan& layout) {

@@ -47,6 +47,50 @@ TEST_CASE("plans of tables and texts are legal, and their samples have the model
   CHECK(sample_shape(text.task).classes == 256);
 }
 
+TEST_CASE("length buckets rise to the tokens of a sample") {
+  Plan plan = sample_vit();
+  plan.task.dataset = "ag_news";
+  plan.task.tokens = 64;
+  plan.model.kind = "text_encoder";
+  plan.model.patch = 4;
+  const auto faults_of = [&](const std::vector<index_t>& buckets) {
+    plan.task.length_buckets = buckets;
+    std::string text;
+    for (const PlanFault& fault : validate(plan, std::nullopt))
+      text += fault.key + ": " + fault.message + "\n";
+    return text;
+  };
+  CHECK(faults_of({}) == "");
+  CHECK(faults_of({64}) == "");
+  CHECK(faults_of({1, 2, 63, 64}) == "");
+  CHECK(faults_of({32, 48}) ==
+        "task.length_buckets: expected lengths that rise and end with task.tokens 64; found [32, "
+        "48]; "
+        "nearest legal: task.length_buckets = [32, 48, 64], or task.tokens = 48\n");
+  // Nothing else mends these: they fall, repeat, or go on behind the tokens.
+  CHECK(faults_of({64, 32}) ==
+        "task.length_buckets: expected lengths that rise and end with task.tokens 64; found [64, "
+        "32]; "
+        "nearest legal: task.length_buckets = [32, 64]\n");
+  CHECK(
+      faults_of({32, 32, 64}) ==
+      "task.length_buckets: expected lengths that rise and end with task.tokens 64; found [32, 32, "
+      "64]; nearest legal: task.length_buckets = [32, 64]\n");
+  CHECK(faults_of({16, 128}) ==
+        "task.length_buckets: expected lengths that rise and end with task.tokens 64; found [16, "
+        "128]; "
+        "nearest legal: task.length_buckets = [16, 64], or task.tokens = 128\n");
+  CHECK(faults_of({0, 64}) ==
+        "task.length_buckets: expected \"none\" or a list of integers from 1 to 65536; found [0, "
+        "64]; "
+        "nearest legal: task.length_buckets = \"none\"\n");
+  plan.task.dataset = "text";
+  plan.task.test = 1;
+  plan.model.kind = "gpt";
+  CHECK(faults_of({32, 64}).starts_with(
+      "task.length_buckets: task.dataset = \"text\" does not use it"));
+}
+
 TEST_CASE("faulty rows are refused unless the plan says otherwise, in files that have a form") {
   Plan plan = sample_plan();
   CHECK_FALSE(plan.task.skips_faulty_rows());
