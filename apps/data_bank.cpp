@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <utility>
 
 #include "apps/data_set_commands.hpp"
 #include "apps/dataset_split.hpp"
 #include "apps/leak_mark.hpp"
 #include "apps/row_check_output.hpp"
+#include "apps/slice_balance_output.hpp"
 #include "core/error.hpp"
 #include "io/tables/bank_check.hpp"
+#include "io/tables/bank_samples.hpp"
 #include "io/tables/row_split.hpp"
 #include "io/tables/synthetic_bank.hpp"
 
@@ -177,15 +180,28 @@ Split split_without_plan(const Bank& data) {
   return split_by_time(rows, {.train = rows - 2 * tenth, .validation = tenth, .test = tenth});
 }
 
-int check_tables(const std::string& path, const std::optional<TaskPlan>& task, bool json,
-                 std::ostream& text, std::ostream& out) {
+// Quarters of each part in time, where parts have as many rows.
+std::vector<std::string> usual_slices(index_t num_rows, const Split& split) {
+  constexpr index_t quarters = 4;
+  const index_t unused = num_rows - std::ssize(split.train) - std::ssize(split.validation) -
+                         std::ssize(split.test);
+  for (const index_t count : {std::ssize(split.train), std::ssize(split.validation),
+                              std::ssize(split.test), unused}) {
+    if (0 < count && count < quarters) return {};
+  }
+  return {"time"};
+}
+
+int check_tables(const std::string& path, const DataCheckOptions& options, std::ostream& text,
+                 std::ostream& out) {
+  const std::optional<TaskPlan>& task = options.task;
   int code = static_cast<int>(ExitCode::done);
   Json tables = Json::array();
   const bool is_file = !fs::is_directory(path);
   const std::vector<std::string> files =
       task && !is_file ? std::vector{bank_table_in(path, task->table)} : tables_at(path);
   for (const std::string& file : files) {
-    const Bank data(file, CsvFormat::FaultyRow::skip);
+    Bank data(file, CsvFormat::FaultyRow::skip);
     const Split split = task ? split_of(*task, data) : split_without_plan(data);
     const RowCheck found = check(data, split);
     const std::vector<SkippedRows> damaged = skipped_of(data);
@@ -194,24 +210,31 @@ int check_tables(const std::string& path, const std::optional<TaskPlan>& task, b
                             },
                             label_names};
     code = std::max(code, exit_code(found, damaged));
+    const BankSamples samples(std::move(data), split.train, task && task->allow_leak);
+    const std::vector<SliceBalance> balance = balance_of_slices(
+        samples, split,
+        options.slices.empty() ? usual_slices(samples.num_samples(), split) : options.slices);
     const std::string kind = task ? task->split_kind : "time";
-    if (json) {
+    if (options.json) {
       Json table = {
-          {"file", data.path()}, {"split_kind", kind}, {"split", Json::parse(split_record(split))}};
+          {"file", file}, {"split_kind", kind}, {"split", Json::parse(split_record(split))}};
       table.update(json_of(found, damaged, names));
+      table["slices"] = json_of(balance);
       if (task) mark_leak(*task, table);
       tables.push_back(std::move(table));
     } else {
       text << fmt::format(
-          "Bank Marketing in {}, split {}\n", data.path(),
+          "Bank Marketing in {}, split {}\n", file,
           kind == "time"    ? "by time"
           : kind == "group" ? fmt::format("by group of {}, by seed {}", task->split_by, split.seed)
                             : fmt::format("by seed {}", split.seed));
       if (task) say_leak(*task, text);
       print(found, damaged, names, text);
+      print(balance, label_names, text);
     }
   }
-  if (json) out << Json{{"dataset", "bank"}, {"folder", path}, {"tables", tables}}.dump() << '\n';
+  if (options.json)
+    out << Json{{"dataset", "bank"}, {"folder", path}, {"tables", tables}}.dump() << '\n';
   return code;
 }
 

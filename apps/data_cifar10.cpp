@@ -10,8 +10,10 @@
 #include "apps/data_set_commands.hpp"
 #include "apps/dataset_split.hpp"
 #include "apps/progress_line.hpp"
+#include "apps/slice_balance_output.hpp"
 #include "core/error.hpp"
 #include "io/cifar10_check.hpp"
+#include "io/cifar10_samples.hpp"
 #include "io/cifar10_summary.hpp"
 #include "io/synthetic_cifar10.hpp"
 
@@ -213,15 +215,29 @@ int info(const std::string& path, bool json, std::ostream& text, std::ostream& o
 
 // Without a plan the images are split as a plan's default does where the set is large enough, else
 // nine of ten to train.
-int check_images(const std::string& path, const std::optional<TaskPlan>& task, bool json,
-                 std::ostream& text, std::ostream& out) {
-  const Cifar10 data(path);
-  const Split split = split_by(task, data);
+int check_images(const std::string& path, const DataCheckOptions& options, std::ostream& text,
+                 std::ostream& out) {
+  const Cifar10Samples samples(path);
+  const Cifar10& data = samples.images();
+  const Split split = split_by(options.task, data);
   const Cifar10Check found = check(data, split);
-  if (json)
-    out << json_of(data, split, found).dump() << '\n';
-  else
+  std::vector<index_t> without_label;
+  for (const DamagedRow& row : found.damaged) {
+    if (!row.has_label)
+      without_label.push_back(row.place.file * data.rows_per_file() + row.place.row);
+  }
+  const std::vector<SliceBalance> balance = balance_of_slices(
+      samples, split,
+      options.slices.empty() ? std::vector<std::string>{"column:file"} : options.slices,
+      without_label);
+  if (options.json) {
+    Json record = json_of(data, split, found);
+    record["slices"] = json_of(balance);
+    out << record.dump() << '\n';
+  } else {
     print(data, split, found, text);
+    print(balance, data.class_names(), text);
+  }
   if (!found.damaged.empty()) return static_cast<int>(ExitCode::data);
   return static_cast<int>(found.num_leaks() > 0 ? ExitCode::failed : ExitCode::done);
 }

@@ -93,13 +93,13 @@ int data_info(const std::string& path, const std::string& dataset, bool json, st
   return find_set(path, dataset).info(path, json, text, out);
 }
 
-int data_check(const std::string& path, const std::string& dataset,
-               const std::optional<TaskPlan>& task, bool json, std::ostream& text,
-               std::ostream& out) {
+int data_check(const std::string& path, const std::string& dataset, const DataCheckOptions& options,
+               std::ostream& text, std::ostream& out) {
+  const std::optional<TaskPlan>& task = options.task;
   require(!task || dataset.empty() || dataset == task->dataset, ExitCode::usage,
           fmt::format("--dataset {}, but the plan's task.dataset is {}: leave one of them out",
                       dataset, task ? task->dataset : ""));
-  return find_set(path, task ? task->dataset : dataset).check(path, task, json, text, out);
+  return find_set(path, task ? task->dataset : dataset).check(path, options, text, out);
 }
 
 }  // namespace weft

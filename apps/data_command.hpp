@@ -25,12 +25,12 @@ int data_make(const DataMakeOptions& options, std::ostream& text, std::ostream& 
 int data_info(const std::string& path, const std::string& dataset, bool json, std::ostream& text,
               std::ostream& out);
 
-// Reads every byte. Samples are split as `task` says, whose data set is meant then; without one, as
-// fits the set. Returns 5 for damaged rows, else 1 for samples that are in two parts, else 0.
+// Reads every byte. Samples are split as the options' task says, whose data set is meant then;
+// without one, as fits the set. Returns 5 for damaged rows, else 1 for samples that are in two
+// parts, else 0.
 // Throws as data_info, and Error(data) where files are missing or of wrong sizes, Error(usage)
-// where the split is not legal.
-int data_check(const std::string& path, const std::string& dataset,
-               const std::optional<TaskPlan>& task, bool json, std::ostream& text,
-               std::ostream& out);
+// where split or slices are not legal.
+int data_check(const std::string& path, const std::string& dataset, const DataCheckOptions& options,
+               std::ostream& text, std::ostream& out);
 
 }  // namespace weft

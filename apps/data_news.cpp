@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <utility>
 
 #include "apps/data_set_commands.hpp"
 #include "apps/dataset_split.hpp"
 #include "apps/row_check_output.hpp"
+#include "apps/slice_balance_output.hpp"
 #include "core/error.hpp"
 #include "io/text/news_check.hpp"
+#include "io/text/news_samples.hpp"
 #include "io/text/synthetic_news.hpp"
 
 namespace weft {
@@ -123,27 +126,38 @@ Split split_without_plan(const AgNews& data) {
   return split_of(task, data);
 }
 
-int check_texts(const std::string& path, const std::optional<TaskPlan>& task, bool json,
-                std::ostream& text, std::ostream& out) {
-  const AgNews data(path, CsvFormat::FaultyRow::skip);
+// A file's rows have no order that means something; how long they are does.
+const std::string usual_slices = "column:tokens";
+
+int check_texts(const std::string& path, const DataCheckOptions& options, std::ostream& text,
+                std::ostream& out) {
+  const std::optional<TaskPlan>& task = options.task;
+  AgNews data(path, CsvFormat::FaultyRow::skip);
   const Split split = task ? split_of(*task, data) : split_without_plan(data);
   const RowCheck found = check(data, split);
   const std::vector<SkippedRows> damaged = skipped_of(data);
   const index_t num_training = data.num_samples(Part::training);
   const RowNames names = {
-      [&](index_t index) {
-        return index < num_training ? RowInFile{file_name(data, Part::training), index}
-                                    : RowInFile{file_name(data, Part::test), index - num_training};
+      [num_training, training = file_name(data, Part::training),
+       test = file_name(data, Part::test)](index_t index) {
+        return index < num_training ? RowInFile{training, index}
+                                    : RowInFile{test, index - num_training};
       },
       class_names};
-  if (json) {
+  const TaskPlan sizes = task.value_or(TaskPlan{});
+  const NewsSamples samples(std::move(data), split.train, sizes.vocabulary, sizes.tokens);
+  const std::vector<SliceBalance> balance = balance_of_slices(
+      samples, split, options.slices.empty() ? std::vector{usual_slices} : options.slices);
+  if (options.json) {
     Json record = {
         {"dataset", "ag_news"}, {"folder", path}, {"split", Json::parse(split_record(split))}};
     record.update(json_of(found, damaged, names));
+    record["slices"] = json_of(balance);
     out << record.dump() << '\n';
   } else {
     text << fmt::format("AG News in {}, split by seed {}\n", path, split.seed);
     print(found, damaged, names, text);
+    print(balance, class_names, text);
   }
   return exit_code(found, damaged);
 }

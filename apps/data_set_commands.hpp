@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/range.hpp"
 #include "parallel/plan/plan.hpp"
@@ -26,6 +27,13 @@ struct DataMakeOptions {
   bool json = false;
 };
 
+struct DataCheckOptions {
+  std::optional<TaskPlan> task = {};  // whose split is meant; else one that fits the set
+  // Words of io/sample_slices: classes are counted in such slices, too. Empty: as suits the set.
+  std::vector<std::string> slices = {};
+  bool json = false;
+};
+
 // Text for people goes to `text`, or with `json` one line to `out` in its place. All three throw
 // what goes wrong as an Error and return the exit code.
 struct DataSetCommands {
@@ -40,8 +48,8 @@ struct DataSetCommands {
   int (*info)(const std::string& path, bool json, std::ostream& text, std::ostream& out);
   // What is wrong: 5 for damaged rows, else 1 for samples that two parts of the split share, else
   // 0.
-  int (*check)(const std::string& path, const std::optional<TaskPlan>& task, bool json,
-               std::ostream& text, std::ostream& out);
+  int (*check)(const std::string& path, const DataCheckOptions& options, std::ostream& text,
+               std::ostream& out);
 };
 
 extern const DataSetCommands cifar10_commands;

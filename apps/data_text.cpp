@@ -130,8 +130,12 @@ void print(const ByteText& data, const TextCheck& found, std::ostream& text) {
 }
 
 // Without a plan: nine tenths to train, and windows as long as a plan's default.
-int check_texts(const std::string& path, const std::optional<TaskPlan>& task, bool json,
-                std::ostream& text, std::ostream& out) {
+int check_texts(const std::string& path, const DataCheckOptions& options, std::ostream& text,
+                std::ostream& out) {
+  require(options.slices.empty(), ExitCode::usage,
+          "--slices: a text has a label for each of its tokens, so there are no classes to count; "
+          "leave it out");
+  const std::optional<TaskPlan>& task = options.task;
   const ByteText::Shares shares =
       task ? ByteText::Shares{task->train, task->validation, task->test} : ByteText::Shares{};
   Json texts = Json::array();
@@ -140,12 +144,13 @@ int check_texts(const std::string& path, const std::optional<TaskPlan>& task, bo
     const ByteText data(file, task.value_or(TaskPlan{}).tokens, shares);
     const TextCheck found = check(data);
     num_leaks += std::ssize(found.shared);
-    if (json)
+    if (options.json)
       texts.push_back(json_of(data, found));
     else
       print(data, found, text);
   }
-  if (json) out << Json{{"dataset", "text"}, {"folder", path}, {"texts", texts}}.dump() << '\n';
+  if (options.json)
+    out << Json{{"dataset", "text"}, {"folder", path}, {"texts", texts}}.dump() << '\n';
   return static_cast<int>(num_leaks > 0 ? ExitCode::failed : ExitCode::done);
 }
 

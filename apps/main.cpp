@@ -71,6 +71,7 @@ struct CommandLine {
   ReportOptions report;
   std::string info_folder;
   std::string info_dataset;
+  std::vector<std::string> data_slices;
   std::string check_run;
   bool prose = false;
   std::optional<index_t> num_ranks;
@@ -130,6 +131,16 @@ void add_async(CLI::App& app, CommandLine& line) {
   add_async_arguments(*command, line.async);
 }
 
+void add_slices(CLI::App& app, std::vector<std::string>& slices, const std::string& what) {
+  app.add_option("--slices", slices,
+                 what + ": class; time or time=N (bank; for text position): in parts of equal size; "
+                        "column:NAME: by a category, or by quartiles of the training part; may be "
+                        "repeated, or a list with commas")
+      ->delimiter(',')
+      ->take_all()
+      ->type_name("WHAT");
+}
+
 void add_eval(CLI::App& app, CommandLine& line) {
   CLI::App* eval = app.add_subcommand(
       "eval", "judge a checkpoint on a split, on any layout; started by mpirun or srun, or alone");
@@ -142,13 +153,7 @@ void add_eval(CLI::App& app, CommandLine& line) {
                    "validation, or test: every use of it is recorded in the run folder")
       ->required()
       ->type_name("validation|test");
-  eval->add_option("--slices", line.eval.slices,
-                   "figures of slices of the split, too: class; time or time=N (bank; for text "
-                   "position): in parts of equal size; column:NAME: by a category, or by quartiles "
-                   "of the training part; may be repeated, or a list with commas")
-      ->delimiter(',')
-      ->take_all()
-      ->type_name("WHAT");
+  add_slices(*eval, line.eval.slices, "figures of slices of the split, too");
   eval->add_flag("--allow-plan-change", line.eval.allow_plan_change,
                  "judge although task, model or data are not those that were saved");
 }
@@ -274,12 +279,14 @@ void add_data(CLI::App& app, CommandLine& line) {
     return command;
   };
   add_reader("info", "what a folder holds");
-  add_reader("check",
-             "classes of each split, damaged rows (exit code 5), equal images, rows or windows, "
-             "and those that two splits share (exit code 1)")
-      ->add_option(
-          "--plan", line.inputs.plan_path,
-          "the plan whose data set and split are meant (default: a split that fits the set)");
+  CLI::App* check = add_reader(
+      "check", "classes of each split and of slices of it, damaged rows (exit code 5), equal images, "
+               "rows or windows, and those that two splits share (exit code 1)");
+  check->add_option("--plan", line.inputs.plan_path,
+                    "the plan whose data set and split are meant (default: one that fits the set)");
+  add_slices(*check, line.data_slices,
+             "slices of each split in which classes are counted (default: bank: time; ag_news: "
+             "column:tokens; cifar10: column:file)");
 }
 
 int run_command(const CLI::App& app, const CommandLine& line, Session& session,
@@ -388,7 +395,9 @@ int dispatch(const CLI::App& app, const CommandLine& line, int* argc, char*** ar
   if (data->got_subcommand("check")) {
     std::optional<TaskPlan> task;
     if (!line.inputs.plan_path.empty()) task = load_plan(line.inputs.plan_path).task;
-    return data_check(line.info_folder, line.info_dataset, task, line.json, std::cerr, std::cout);
+    return data_check(line.info_folder, line.info_dataset,
+                      {.task = task, .slices = line.data_slices, .json = line.json}, std::cerr,
+                      std::cout);
   }
   return data_info(line.info_folder, line.info_dataset, line.json, std::cerr, std::cout);
 }

@@ -19,4 +19,9 @@ void Cifar10Samples::read(index_t index, const std::optional<Augmentation>& augm
   }
 }
 
+SampleGroups Cifar10Samples::groups_of(std::string_view, std::span<const index_t>) const {
+  return {{Cifar10::file_names.begin(), Cifar10::file_names.end()},
+          [rows = images_.rows_per_file()](index_t sample) { return sample / rows; }};
+}
+
 }  // namespace weft

@@ -25,6 +25,10 @@ class Cifar10Samples final : public SampleSet {
   void read(index_t index, const std::optional<Augmentation>& augmentation,
             const SampleRow& row) const override;
 
+  // "file": which of the official six an image is in.
+  std::vector<std::string> column_names() const override { return {"file"}; }
+  SampleGroups groups_of(std::string_view column, std::span<const index_t> training) const override;
+
  private:
   Cifar10 images_;
   Normalization normalization_;

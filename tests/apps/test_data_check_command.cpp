@@ -20,7 +20,7 @@ struct Said {
 
 Said check(const std::string& folder, bool as_json, const std::optional<TaskPlan>& task = {}) {
   std::ostringstream text, out;
-  const int code = data_check(folder, "", task, as_json, text, out);
+  const int code = data_check(folder, "", {.task = task, .json = as_json}, text, out);
   return {code, text.str(), out.str()};
 }
 

@@ -38,9 +38,10 @@ Said info(const std::string& path, bool as_json, const std::string& dataset = ""
 }
 
 Said check(const std::string& path, bool as_json, const std::optional<TaskPlan>& task = {},
-           const std::string& dataset = "") {
+           const std::string& dataset = "", const std::vector<std::string>& slices = {}) {
   std::ostringstream text, out;
-  const int code = data_check(path, dataset, task, as_json, text, out);
+  const int code =
+      data_check(path, dataset, {.task = task, .slices = slices, .json = as_json}, text, out);
   return {code, text.str(), out.str()};
 }
 
@@ -184,6 +185,72 @@ TEST_CASE("data check of a table: leaks by the plan's split, damaged rows", "[da
   CHECK(place["first"][0]["line"] == 22);
   CHECK(holds(check(folder.path(), false).text,
               "damaged rows, left out: 1\n  bank-full.csv, line 22"));
+}
+
+TEST_CASE("data check counts classes in slices of each split", "[data_sets]") {
+  const TemporaryFolder folder;
+  std::vector<FullRow> rows;
+  for (int i = 0; i < 20; ++i) {
+    rows.push_back({.age = std::to_string(20 + i),
+                    .job = i < 15 ? "student" : "services",
+                    .y = i % 4 == 3 ? "yes" : "no"});
+  }
+  write_all(folder / "bank-full.csv", bank_text(rows));
+  TaskPlan task;
+  task.dataset = "bank";
+  task.table = "bank-full";
+  task.split_kind = "time";
+  task.train = 12;
+  task.validation = task.test = 4;
+  // Rows 3, 7, 11, 15 and 19 are yes.
+  const json by_time =
+      json::parse(check(folder.path(), true, task).out)["tables"][0]["slices"];
+  REQUIRE(by_time.size() == 1);
+  CHECK(by_time[0]["by"] == "time=4");
+  REQUIRE(by_time[0]["slices"].size() == 12);
+  CHECK(by_time[0]["slices"][1] == json{{"split", "train"},
+                                        {"name", "2 of 4: samples 3 to 5"},
+                                        {"samples", 3},
+                                        {"class_counts", {2, 1}}});
+  CHECK(by_time[0]["slices"][11] == json{{"split", "test"},
+                                         {"name", "4 of 4: samples 19 to 19"},
+                                         {"samples", 1},
+                                         {"class_counts", {0, 1}}});
+  const Said both = check(folder.path(), true, task, "", {"column:job", "time=2"});
+  const json named = json::parse(both.out)["tables"][0]["slices"];
+  REQUIRE(named.size() == 2);
+  CHECK(named[0]["slices"].size() == 4);  // students in two splits, services in two
+  CHECK(named[1]["by"] == "time=2");
+  const std::string text = check(folder.path(), false, task, "", {"column:job"}).text;
+  INFO(text);
+  CHECK(holds(text,
+              "by column:job               no       yes       all\n"
+              "train, student               9         3        12  25.00 % yes\n"
+              "validation, student          3         0         3  0.00 % yes\n"
+              "validation, services         0         1         1  100.00 % yes\n"
+              "test, services               3         1         4  25.00 % yes\n"));
+  const auto wrong = error_of([&] { check(folder.path(), true, task, "", {"column:jb"}); });
+  REQUIRE(wrong);
+  CHECK(wrong->code() == ExitCode::usage);
+  CHECK(says(wrong, "did you mean job?"));
+
+  make("ag_news", folder / "news", {.rows = 40});
+  const json news = json::parse(check(folder / "news", true).out)["slices"];
+  REQUIRE(news.size() == 1);
+  CHECK(news[0]["by"] == "column:tokens");
+  index_t samples = 0;
+  for (const json& slice : news[0]["slices"]) samples += slice["samples"].get<index_t>();
+  CHECK(samples == 44);  // and a tenth for the test
+
+  make("cifar10", folder / "images", {.rows = 20});
+  const json images = json::parse(check(folder / "images", true).out)["slices"];
+  CHECK(images[0]["by"] == "column:file");
+  CHECK(images[0]["slices"].back()["name"] == "test_batch.bin");
+  CHECK(images[0]["slices"].back()["samples"] == 20);
+
+  make("text", folder / "text", {.bytes = 40'000});
+  CHECK(says(error_of([&] { check(folder / "text", true, {}, "", {"position"}); }),
+             "a text has a label for each of its tokens"));
 }
 
 TEST_CASE("data check of news and texts finds what two splits share", "[data_sets]") {

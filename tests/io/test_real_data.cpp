@@ -9,7 +9,9 @@
 #include "io/augment.hpp"
 #include "io/cifar10.hpp"
 #include "io/cifar10_check.hpp"
+#include "io/cifar10_samples.hpp"
 #include "io/cifar10_summary.hpp"
+#include "io/slice_balance.hpp"
 #include "io/split.hpp"
 
 using namespace weft;
@@ -99,4 +101,24 @@ TEST_CASE("the official set has no damaged row and no two equal images", "[real_
     CHECK(found.class_counts[2][c] == 1000);
     CHECK(found.class_counts[3][c] == 0);
   }
+}
+
+TEST_CASE("classes of the official set by file are the published ones", "[real_data]") {
+  const auto data = official();
+  if (!data) return;
+  const Cifar10Samples samples(std::getenv("WEFT_TEST_CIFAR10"));
+  Split split;
+  split.train = all_of({0, 50000});
+  split.test = all_of({50000, 60000});
+  const auto found = balance_of_slices(samples, split, {"column:file"});
+  REQUIRE(found.size() == 1);
+  REQUIRE(found[0].slices.size() == 6);
+  using Counts = std::vector<index_t>;
+  CHECK(found[0].slices[0].name == "data_batch_1.bin");
+  CHECK(found[0].slices[0].class_counts ==
+        Counts{1005, 974, 1032, 1016, 999, 937, 1030, 1001, 1025, 981});
+  CHECK(found[0].slices[4].class_counts ==
+        Counts{1014, 1014, 952, 1016, 997, 1025, 980, 977, 1003, 1022});
+  CHECK(found[0].slices[5].part == DataPart::test);
+  CHECK(found[0].slices[5].class_counts == Counts(10, 1000));
 }

@@ -1,12 +1,15 @@
-// Slices of the real Bank Marketing, split by time: how many samples each has. The counts and
-// bounds were found by another program (Python's csv and numpy.quantile(method="inverted_cdf")).
+// Slices of the real Bank Marketing, split by time, and of AG News: how many samples each has, and
+// of which classes. The counts and bounds were found by another program (Python's csv and
+// numpy.quantile(method="inverted_cdf")).
 #include <catch2/catch.hpp>
 
 #include <numeric>
 
 #include "io/sample_slices.hpp"
+#include "io/slice_balance.hpp"
 #include "io/tables/bank_samples.hpp"
 #include "io/tables/row_split.hpp"
+#include "io/text/news_samples.hpp"
 #include "tests/io/real_folder.hpp"
 
 using namespace weft;
@@ -97,4 +100,71 @@ TEST_CASE("the older table's pdays and balance in slices", "[real_data]") {
   CHECK(of("column:pdays").names.at(1) == "133 < pdays <= 182");
   CHECK(counts_of(of("column:balance")) == std::vector<index_t>{805, 1236, 1575, 1384});
   CHECK(of("column:balance").names.at(3) == "balance > 1325");
+}
+
+namespace {
+
+// Part by part, the class counts of each slice.
+using ClassCounts = std::vector<std::vector<index_t>>;
+
+ClassCounts class_counts_of(const SliceBalance& balance) {
+  ClassCounts counts;
+  for (const SliceBalance::Slice& slice : balance.slices) counts.push_back(slice.class_counts);
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("classes of slices of bank-additional-full.csv are those of another program",
+          "[real_data]") {
+  const auto folder = real_folder("WEFT_TEST_BANK");
+  if (!folder) return;
+  Bank bank(*folder + "/bank-additional-full.csv");
+  const Split split =
+      split_by_time(bank.num_rows(), {.train = 30000, .validation = 4000, .test = 7188});
+  const BankSamples samples(std::move(bank), split.train, false);
+  const auto found = balance_of_slices(samples, split, {"time", "column:month"});
+  REQUIRE(found.size() == 2);
+  // no, yes in quarters of training, validation and test.
+  CHECK(class_counts_of(found[0]) == ClassCounts{{7273, 227},
+                                                 {7124, 376},
+                                                 {7043, 457},
+                                                 {6844, 656},
+                                                 {728, 272},
+                                                 {937, 63},
+                                                 {950, 50},
+                                                 {925, 75},
+                                                 {1632, 165},
+                                                 {1220, 577},
+                                                 {999, 798},
+                                                 {873, 924}});
+  CHECK(found[0].slices[4].name == "1 of 4: samples 30000 to 30999");
+  CHECK(found[0].slices[8].name == "1 of 4: samples 34000 to 35796");
+  // March to August and October to December; April and May; March to December.
+  CHECK(class_counts_of(found[1]) ==
+        ClassCounts{{156, 126}, {1777, 251}, {7523, 240}, {4186, 188}, {6278, 407}, {4904, 271},
+                    {25, 42},   {3426, 190}, {9, 1},      {239, 191},  {3301, 269}, {114, 150},
+                    {77, 97},   {2059, 377}, {573, 371},  {247, 242},  {619, 384},  {314, 256},
+                    {378, 273}, {259, 226},  {84, 88}});
+}
+
+TEST_CASE("classes of AG News by length are those of another program", "[real_data]") {
+  const auto folder = real_folder("WEFT_TEST_AG_NEWS");
+  if (!folder) return;
+  Split split;
+  split.train = all_of({0, 46964});
+  split.test = all_of({46964, 46964 + 7600});
+  const NewsSamples samples(AgNews(*folder), split.train, 20000, 64);
+  const auto found = balance_of_slices(samples, split, {"column:tokens"});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].slices[0].name == "tokens <= 33");
+  CHECK(found[0].slices[3].name == "tokens > 45");
+  CHECK(class_counts_of(found[0]) == ClassCounts{{2919, 3222, 2777, 3962},
+                                                 {2748, 3310, 3213, 2653},
+                                                 {3060, 2736, 3094, 2491},
+                                                 {2960, 2444, 2712, 2663},
+                                                 {498, 539, 447, 639},
+                                                 {446, 560, 541, 456},
+                                                 {501, 424, 486, 401},
+                                                 {455, 377, 426, 404}});
 }

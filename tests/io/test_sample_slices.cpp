@@ -161,13 +161,18 @@ TEST_CASE("what a table cannot be sliced by is refused with the nearest that it 
   CHECK(says(refused(bank.samples(), rows(8, 11), "time"), "from 2 to 3, as many samples"));
 }
 
-TEST_CASE("images have no columns and no order", "[slices]") {
+TEST_CASE("images are sliced by class and by file, and have no order", "[slices]") {
   const TemporaryFolder folder;
   write_small_cifar10(folder.path(), 2);
   const Cifar10Samples images(folder.path());
   CHECK(make_slices(images, rows(0, 3), rows(3, 6), {"class"}).at(0).names.size() == 10);
-  CHECK(says(refused(images, rows(0, 3), "column:job"), "has no columns; expected class"));
-  CHECK(says(refused(images, rows(0, 3), "time"), "expected class for"));
+  // Two rows a file.
+  const SampleSlices files = make_slices(images, rows(1, 12), rows(0, 1), {"column:file"}).at(0);
+  CHECK(files.names == Names{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                             "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"});
+  CHECK(files.slice_of == Rows{0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5});
+  CHECK(says(refused(images, rows(0, 3), "column:job"), "has no such column; did you mean file?"));
+  CHECK(says(refused(images, rows(0, 3), "time"), "expected class, column:NAME for"));
 }
 
 TEST_CASE("windows of a text are sliced by position alone", "[slices]") {
