@@ -153,7 +153,10 @@ class TrainJob {
       history_.add_step(step_ms);
       if (is_first()) {
         const Trace::Span span(&trainer.context().trace, Activity::output, "run_log");
-        log_->add_step(record_of(result, step_ms, ms_of(spent.of(Activity::data_wait))));
+        StepRecord record = record_of(result, step_ms, ms_of(spent.of(Activity::data_wait)));
+        if (!plan_.task.length_buckets.empty())
+          record.more.emplace_back("tokens", trainer.batch().tokens_per_sample);
+        log_->add_step(record);
         say_skipped_step(result);
         progress_.show([&] { return progress_text(result, trainer); });
       }

@@ -1,8 +1,10 @@
 // The program on texts in length buckets: what a run records agrees with its plan, on any layout.
 #include <catch2/catch.hpp>
 
+#include <fstream>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/fault/checkpoint_run.hpp"
 
@@ -20,6 +22,7 @@ TEST_CASE("check --run knows the samples of a run in length buckets") {
     return " --set 'task.length_buckets=" + list + "' ";
   };
   std::set<std::string> states;
+  std::set<std::vector<int>> tokens_of_runs;
   int num_runs = 0;
   for (const std::string layout : {"", "--set layout.dp=2 --set layout.pp=2 ",
                                    "--set layout.tp=2 --set layout.dp=2 --set layout.zero=1 "}) {
@@ -29,6 +32,14 @@ TEST_CASE("check --run knows the samples of a run in length buckets") {
         run_weft_ranks(layout.empty() ? 1 : 4, "train " + all + " --json --run " + run);
     INFO(trained.text);
     REQUIRE(trained.exit_code == 0);
+    std::ifstream steps(run + "/run.jsonl");
+    std::vector<int> tokens;
+    for (std::string line; std::getline(steps, line);)
+      tokens.push_back(nlohmann::json::parse(line).at("tokens").get<int>());
+    REQUIRE(tokens.size() == 50);
+    CHECK(std::set<int>(tokens.begin(), tokens.end()).size() > 1);
+    for (const int count : tokens) CHECK((count == 8 || count == 12 || count == 16 || count == 24));
+    tokens_of_runs.insert(tokens);
     states.insert(trained.json().at("state_hash").get<std::string>());
     ++num_runs;
     const ProcessResult same = run_weft("check " + all + " --json --run " + run);
@@ -54,6 +65,7 @@ TEST_CASE("check --run knows the samples of a run in length buckets") {
     CHECK(differing("\"none\"") == all_replicas);
   }
   CHECK(states.size() == 1);
+  CHECK(tokens_of_runs.size() == 1);
   const ProcessResult wrong = run_weft("check " + plan + buckets("[12,8]"));
   CHECK(wrong.exit_code == 2);
   CHECK(wrong.text.find("task.length_buckets: expected lengths that rise and end with task.tokens "
