@@ -62,7 +62,8 @@ Json pipeline_json(const CheckReport& report) {
           {"microbatches", report.num_microbatches},
           {"ideal_bubble", report.bubble},
           {"grid", report.grid},
-          {"stages", std::move(stages)}};
+          {"stages", std::move(stages)},
+          {"cuts", cuts_json(report.plan)}};
 }
 
 Json checkpoints_json(const Plan& plan) {

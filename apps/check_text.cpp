@@ -9,6 +9,7 @@
 
 #include "apps/check_report.hpp"
 #include "apps/leak_mark.hpp"
+#include "apps/stage_resplit.hpp"
 
 namespace weft {
 
@@ -139,6 +140,15 @@ void print_schedule(const CheckReport& report, std::ostream& text) {
                           plural(one.blocks.size()), range_text(one.blocks), one.parameters);
     }
   }
+  if (plan.layout.measures_stages) {
+    text << fmt::format(
+        "  measured: even at first; after {} steps of a process split by its stages' times, if that "
+        "gains {:.0f} %\n",
+        StageResplit::num_warm_up + StageResplit::num_measured, 100 * StageResplit::least_gain);
+  }
+  text << fmt::format("  at each cut {} of activations a microbatch, and as much of gradients back{}\n",
+                      bytes_text(cut_bytes(plan)),
+                      plan.layout.tp == 1 ? "" : fmt::format(" (all {} tp ranks)", plan.layout.tp));
   text << fmt::format(
       "schedule    {}, {} microbatch{} through {} stages; ideal bubble ({} - 1) / ({} + {} - 1) = "
       "{:.1f} %\n",

@@ -44,7 +44,10 @@ bool is_even_cut(const Plan& plan) {
 Plan plain(Plan plan) {
   LayoutPlan& layout = plan.layout;
   const LayoutPlan by_default;
-  if (layout.pp == 1) layout.schedule = by_default.schedule;
+  if (layout.pp == 1) {
+    layout.schedule = by_default.schedule;
+    layout.measures_stages = false;
+  }
   if (layout.tp == 1) layout.sequence_parallel = by_default.sequence_parallel;
   if (layout.dp == 1) {
     layout.zero = by_default.zero;
@@ -62,6 +65,7 @@ std::string name_of(const Plan& plan) {
   if (layout.zero != 0) name += fmt::format(" zero={}", layout.zero);
   if (layout.pp > 1) name += " " + layout.schedule;
   if (!layout.stages.empty()) name += fmt::format(" stages=[{}]", fmt::join(layout.stages, ","));
+  if (layout.measures_stages) name += " stages=measured";
   if (layout.sequence_parallel) name += " sp";
   if (layout.threads != by_default.threads) name += fmt::format(" threads={}", layout.threads);
   if (layout.order != by_default.order) {

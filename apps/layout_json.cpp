@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "parallel/plan/plan_keys.hpp"
+#include "parallel/plan/traffic_model.hpp"
 
 namespace weft {
 
@@ -20,6 +21,17 @@ nlohmann::ordered_json layout_json(const Plan& plan) {
                                  {"transport", plan.comm.transport},
                                  {"bucket_bytes", plan.comm.bucket_bytes}};
   if (!layout.stages.empty()) json["stages"] = layout.stages;
+  return json;
+}
+
+nlohmann::ordered_json cuts_json(const Plan& plan) {
+  const double bytes = cut_bytes(plan);
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (index_t stage = 0; stage + 1 < plan.layout.pp; ++stage) {
+    json.push_back({{"behind_block", plan.blocks_of_stage(stage).end - 1},
+                    {"activation_bytes", bytes},
+                    {"gradient_bytes", bytes}});
+  }
   return json;
 }
 

@@ -9,6 +9,9 @@
 namespace weft {
 
 nlohmann::ordered_json layout_json(const Plan& plan);
+// What crosses each boundary of stages, a microbatch, from all tp ranks of one replica together:
+// [{"behind_block", "activation_bytes" forward, "gradient_bytes" back}].
+nlohmann::ordered_json cuts_json(const Plan& plan);
 std::string layout_text(const Plan& plan);  // "tp 2 x dp 2 x pp 1, zero 1, exact"
 
 }  // namespace weft

@@ -22,6 +22,12 @@ GridLayouts candidates_of(const Plan& plan, const LayoutStudy& study, int num_ra
   GridLayouts found =
       layouts_of(plan, parse_grid(study.candidates, study.from), num_ranks, transports);
   require_some(found, study.from);
+  for (const GridLayout& one : found.to_run) {
+    require(!one.plan.layout.measures_stages, ExitCode::usage,
+            fmt::format("{}: stages: expected even or a list of blocks, such as [2,4]; found "
+                        "measured, by which a running weft train splits. Compare splits by lists",
+                        study.from));
+  }
   return found;
 }
 

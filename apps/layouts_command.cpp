@@ -80,6 +80,10 @@ class LayoutsJob {
     if (options_.steps) inputs.overrides.push_back(fmt::format("run.steps={}", *options_.steps));
     table_.plan = start_.read_plan(inputs, std::nullopt);
     if (!table_.plan.run.steps) table_.plan.run = {.steps = usual_steps, .epochs = std::nullopt};
+    // It is a running job that splits again; here splits are named and compared.
+    const bool measures = std::exchange(table_.plan.layout.measures_stages, false);
+    if (measures && is_first())
+      text_ << "layout.stages = \"measured\": the even split is run; others are lists in the grid\n";
     table_.num_ranks = session_.size();
     table_.num_repeats = options_.repeats;
     table_.num_warm_up = options_.warm_up;

@@ -55,6 +55,7 @@ Tensor TrainingWork::forward(index_t number, Tensor input) {
   const Trace::Span span(&context_.trace, Activity::forward, "forward", number);
   context_.arena.set_phase(Phase::forward);
   drill::reach("forward");
+  const StageClock::Pass timed(clock_, true);
   if (number == 0 && delay_.count() > 0) std::this_thread::sleep_for(delay_);
   const Range rows{number * micro_, (number + 1) * micro_};
   StageModel::Output output =
@@ -68,6 +69,7 @@ Tensor TrainingWork::backward(index_t number, Tensor output_gradient) {
   const Trace::Span span(&context_.trace, Activity::backward, "backward", number);
   context_.arena.set_phase(Phase::backward);
   drill::reach("backward");
+  const StageClock::Pass timed(clock_, false);
   const bool begins_lane = number % per_lane_ == 0;
   const bool ends_lane = number % per_lane_ == per_lane_ - 1;
   if (begins_lane) grad_sync_.begin_lane(context_, grad_sync_.lanes().begin + number / per_lane_);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/stage_clock.hpp"
 #include "core/context.hpp"
 #include "io/batch_reader.hpp"
 #include "io/host_batch.hpp"
@@ -58,6 +59,9 @@ class TrainingWork final : public pipeline::StageWork {
   // Each step's first forward pass takes so much longer.
   void slow_down(std::chrono::nanoseconds delay) { delay_ = delay; }
 
+  // Measures each pass from now on; null: nobody does. It must outlive them. Returns the last one.
+  StageClock* set_clock(StageClock* clock) { return std::exchange(clock_, clock); }
+
  private:
   Pass pass_of(index_t number) const;
 
@@ -73,6 +77,7 @@ class TrainingWork final : public pipeline::StageWork {
   std::vector<LossSums> lane_sums_;
   GradientWatch gradient_watch_;
   std::chrono::nanoseconds delay_{};
+  StageClock* clock_ = nullptr;
 };
 
 // Microbatches `mine` of an evaluation, without augmentation and dropout.

@@ -83,6 +83,9 @@ class ProfileJob {
     RunInputs inputs = options_.inputs;
     inputs.overrides.push_back(fmt::format("run.steps={}", options_.warm_up + options_.steps));
     plan_ = start_.read_plan(inputs, session_.size());
+    const bool measures = std::exchange(plan_.layout.measures_stages, false);
+    if (measures && plan_.layout.pp > 1 && is_first())
+      text_ << "layout.stages = \"measured\": the even split is looked at; name another as a list\n";
     agree(start_.world(), "delays",
           [&] { delays_ = parse_delays(options_.delays, session_.size()); });
   }

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 #include <utility>
 
 #include "apps/agreement.hpp"
 #include "apps/kept_checkpoints.hpp"
 #include "apps/layout_json.hpp"
 #include "apps/version_command.hpp"
+#include "core/drill_point.hpp"
 #include "io/checkpoint/hdf5_file.hpp"
 #include "io/plan_file.hpp"
 
@@ -55,6 +57,10 @@ void RunCheckpoints::check_build(const Plan& plan, bool resumes) {
           "this build of weft has no HDF5 and so no checkpoints: leave out --resume and set "
           "checkpoint.every_steps = 0, checkpoint.every = \"0s\" and checkpoint.overhead = 0.0, or "
           "build with -DWEFT_HDF5=ON");
+  require(hdf5::is_built_in() || !plan.layout.measures_stages || plan.layout.pp == 1,
+          ExitCode::usage,
+          "layout.stages = \"measured\": stages are split again through a checkpoint, and this build "
+          "of weft has no HDF5: expected \"even\" or a list, or a build with -DWEFT_HDF5=ON");
 }
 
 std::unique_ptr<Lease> RunCheckpoints::take_lease(const Plan& plan, bool resumes,
@@ -139,6 +145,10 @@ bool RunCheckpoints::is_time_for_one(const Trainer& trainer) const {
 void RunCheckpoints::prepare(Trainer& trainer) {
   pace_.begin_training();
   first_step_ = trainer.steps_done();
+  make_staging(trainer);
+}
+
+void RunCheckpoints::make_staging(Trainer& trainer) {
   if (!saves(plan_) || !plan_.stages_checkpoints()) return;
   make_writer(trainer);
   writer_->make_staging(trainer.context().arena, trainer.state(), trainer.share_to_write());
@@ -184,6 +194,23 @@ std::vector<SaveResult> RunCheckpoints::finish(Trainer& trainer) {
   if (!is_saving()) return {};
   const Timer blocked(trainer.context().trace, blocked_s_);
   return {remember(writer_->wait(), trainer)};
+}
+
+std::vector<SaveResult> RunCheckpoints::save_now(Trainer& trainer) {
+  std::vector<SaveResult> over = finish(trainer);
+  if (!has_saved(trainer.steps_done())) over.push_back(save(trainer));
+  return over;
+}
+
+void RunCheckpoints::split_again(Trainer& trainer, const std::vector<index_t>& stages) {
+  const Trace::Span span(&trainer.context().trace, Activity::checkpoint, "checkpoint.split_again");
+  writer_.reset();  // it knows the old stages' state
+  drill::reach("split");
+  trainer.split_again(stages);
+  const ResumeOptions this_one{.from = std::to_string(steps_saved_)};
+  std::ostringstream nobody_resumed;
+  Resume(world_, folder_, this_one, plan_, identity_, nobody_resumed).restore(trainer);
+  make_staging(trainer);
 }
 
 SaveResult RunCheckpoints::save(Trainer& trainer) {

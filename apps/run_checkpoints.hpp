@@ -65,6 +65,12 @@ class RunCheckpoints {
   // Collective. What is left of after_step() where a fault that all ranks know of ends the run
   // within a step: the save under way is worth having.
   std::vector<SaveResult> finish(Trainer& trainer);
+  // Collective, between steps. The state of this step on the disk: what was under way is waited
+  // for, then it is saved if it was not yet. Whether that went well says has_saved().
+  std::vector<SaveResult> save_now(Trainer& trainer);
+  // Collective, after that, has_saved() being true: the trainer is split into stages of so many
+  // blocks and gets its state back, resharded.
+  void split_again(Trainer& trainer, const std::vector<index_t>& stages);
   bool is_saving() const { return writer_ && writer_->is_under_way(); }
   // Collective, none being under way. A fault is in the result, and remembered.
   SaveResult save(Trainer& trainer);
@@ -82,6 +88,7 @@ class RunCheckpoints {
   // Rank 0, once: what the checkpoints belong to. Reads all of the data set.
   void identify(const Trainer& trainer);
   void make_writer(const Trainer& trainer);
+  void make_staging(Trainer& trainer);
   void rank_checkpoints();
   std::optional<SaveResult> start(Trainer& trainer);
   SaveResult remember(SaveResult saved, Trainer& trainer);

@@ -95,6 +95,7 @@ Json summary_json(const RunReport& report) {
   json.update(Json{{"first_step_done_ms", report.first_step_done_ms},
                    {"checkpoints", report.checkpoints},
                    {"integrity", report.integrity},
+                   {"stages", report.stages},
                    {"fingerprint", trainer.fingerprint()}});
   return json;
 }

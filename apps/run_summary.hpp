@@ -34,6 +34,7 @@ struct RunReport {
   double first_step_done_ms;  // since the trainer began
   nlohmann::ordered_json checkpoints;
   nlohmann::ordered_json integrity;
+  nlohmann::ordered_json stages;  // StageResplit's
 };
 
 // Keys: RECORDS.md.

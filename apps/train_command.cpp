@@ -19,6 +19,7 @@
 #include "apps/run_clock.hpp"
 #include "apps/run_history.hpp"
 #include "apps/run_summary.hpp"
+#include "apps/stage_resplit.hpp"
 #include "apps/step_statistics.hpp"
 #include "apps/stop_text.hpp"
 #include "apps/stop_vote.hpp"
@@ -29,6 +30,7 @@
 #include "io/plan_file.hpp"
 #include "io/run_log.hpp"
 #include "io/test_uses.hpp"
+#include "parallel/comm/gather_values.hpp"
 
 namespace weft {
 
@@ -55,7 +57,7 @@ class TrainJob {
     data_ = start_.open_data(options_.inputs, plan_);
     agree(start_.world(), "run folder", [&] { open_run_folder(); });
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
-    Trainer trainer(plan_, data_, *transport_,
+    Trainer trainer(plan_with_known_split(), data_, *transport_,
                     options_.resume ? Trainer::Start::restored : Trainer::Start::at_first_step);
     if (is_first()) say_start(trainer);
     // Ends before the trainer, whose state its thread may be reading.
@@ -74,6 +76,19 @@ class TrainJob {
  private:
   bool is_first() const { return session_.rank() == 0; }
   bool is_stopped() const { return stopped_ != StopReason::none; }
+
+  // Measured stages: a resumed run begins with the split that it had come to.
+  Plan plan_with_known_split() {
+    Plan plan = plan_;
+    if (!plan.layout.measures_stages || !options_.resume) return plan;
+    std::vector<index_t> known;
+    agree(start_.world(), "split of stages", [&] {
+      if (is_first()) known = split_of_events(RunLog::text_of(run_folder_, "events.jsonl"), plan_);
+    });
+    plan.layout.stages = values_of<index_t>(
+        start_.world().broadcast_string("stages.known", 0, std::string(bytes_of(known))));
+    return plan;
+  }
 
   // Rank 0: nothing of a run that is there already is changed here.
   void open_run_folder() {
@@ -134,6 +149,8 @@ class TrainJob {
     history_.begin();
     if (options_.trace)
       run_trace_.emplace(*options_.trace, trainer.context().trace, last + 1 - first_step_);
+    StageResplit& resplit = resplit_.emplace(plan_, trainer);
+    say_news();
     StopVote vote(trainer.mesh().world(), signals_,
                   static_cast<double>(plan_.run.time_limit.seconds));
     for (index_t step = first_step_; step <= last && !is_stopped(); ++step) {
@@ -166,6 +183,8 @@ class TrainJob {
       check_replicas(trainer, checkpoints_->is_due(trainer, next, is_asked_for));
       maybe_evaluate(trainer, step, step == last);
       maybe_save(trainer, next, is_asked_for);
+      if (next == Next::step && resplit.after_step(step_ms)) split_again(trainer);
+      say_news();
     }
     // A run that was complete when it was resumed.
     if (first_step_ > last) maybe_evaluate(trainer, last, true);
@@ -238,6 +257,29 @@ class TrainJob {
     if (run_trace_ && is_due) run_trace_->add("checkpoint", trainer.steps_done(), begin_ns);
   }
 
+  // What a resume on another layout does, within the run: by way of a checkpoint, so that a kill
+  // loses no step.
+  void split_again(Trainer& trainer) {
+    say_news();
+    const RunClock::Inside part(clock_, RunPart::checkpoint);
+    if (is_first()) log_->sync();
+    const Trace& trace = trainer.context().trace;
+    const std::int64_t begin_ns = trace.now_ns();
+    for (const SaveResult& saved : checkpoints_->save_now(trainer)) say(saved);
+    const bool is_saved = checkpoints_->has_saved(trainer.steps_done());
+    if (is_saved) checkpoints_->split_again(trainer, resplit_->stages());
+    resplit_->end(ms_of(trace.now_ns() - begin_ns),
+                  is_saved ? "" : "the checkpoint that they need could not be saved");
+  }
+
+  void say_news() {
+    if (!is_first()) return;
+    for (auto news = resplit_->take_news(); !news.event.empty(); news = resplit_->take_news()) {
+      log_->add_event(news.event);
+      progress_.keep(news.text);
+    }
+  }
+
   void say(const SaveResult& saved) {
     if (is_first()) progress_.keep(checkpoints_->describe(saved));
   }
@@ -299,7 +341,8 @@ class TrainJob {
                                          .clock = clock_,
                                          .first_step_done_ms = first_step_done_ms_,
                                          .checkpoints = checkpoints_->json(),
-                                         .integrity = integrity_json(trainer)});
+                                         .integrity = integrity_json(trainer),
+                                         .stages = resplit_->json()});
       if (is_stopped()) {
         log_->add_event(
             Json{{"stopped_at_step", trainer.steps_done()}, {"reason", name_of(stopped_)}}.dump());
@@ -375,6 +418,7 @@ class TrainJob {
   SampleRecord samples_;
   RunHistory history_;  // rank 0's is whole
   std::optional<RunTrace> run_trace_;
+  std::optional<StageResplit> resplit_;
   double first_step_done_ms_ = 0.0;  // since the trainer began
 };
 

@@ -40,6 +40,11 @@ Trainer::Trainer(const Plan& plan, const TrainingData& data, Transport& transpor
   context_.numerics.token_blocks = tp_.owned_token_blocks();
   // The loader's thread reads while the model is built.
   if (start == Start::at_first_step) start_loader();
+  build_stage();
+  check_machine();
+}
+
+void Trainer::build_stage() {
   model_ =
       std::make_unique<StageModel>(make_model(plan_, mesh_.rank("pp"), parameters_, copies_, tp_));
   parameters_.allocate(context_);
@@ -57,7 +62,25 @@ Trainer::Trainer(const Plan& plan, const TrainingData& data, Transport& transpor
                                          plan_.microbatches_per_lane());
   runner_ = std::make_unique<pipeline::Runner>(context_, mesh_.axis("pp"),
                                                training_schedule(plan_, mesh_.rank("dp")));
-  check_machine();
+}
+
+// What was built last goes first. The products of a stage's layers are those that were probed: each
+// rank has blocks, and the ends of the model stay where they are.
+void Trainer::split_again(std::vector<index_t> stages) {
+  const Trace::Span span(&context_.trace, Activity::start_up, "trainer.split_again");
+  loader_.reset();
+  batch_ = nullptr;
+  runner_.reset();
+  work_.reset();
+  global_norm_.reset();
+  optimizer_.reset();
+  tied_.reset();
+  grad_sync_.reset();
+  model_.reset();
+  copies_ = {};
+  parameters_ = {};
+  plan_.layout.stages = std::move(stages);
+  build_stage();
 }
 
 void Trainer::start_loader() {
@@ -138,9 +161,11 @@ index_t Trainer::num_skipped_in_a_row() const {
 
 void Trainer::leave_out(StepResult& result) {
   grad_sync_->release();
+  StageClock* const clock = work_->set_clock(nullptr);  // the hunt looks at layers instead
   const std::string first = NonfiniteHunt({context_, mesh_, parameters_, copies_, *model_,
                                            *grad_sync_, *work_, *runner_, plan_.batch.micro})
                                 .find(*batch_, step_);
+  work_->set_clock(clock);
   const std::string what =
       fmt::format("the loss is {} and the gradient norm is {}; the first that is not finite: {}",
                   result.loss, result.gradient_norm, first);

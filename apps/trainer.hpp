@@ -62,6 +62,10 @@ class Trainer {
   // After that: the next step is the one after progress.step. Nothing is drawn or
   // read in between.
   void start_at(RunProgress progress);
+  // Collective, between steps: the pipeline is cut anew, into stages of so many blocks. The state
+  // is gone with the old stages: as one that was made `restored`, the trainer then needs a loaded
+  // state, take_loaded_state() and start_at(). What was under way in context and mesh stays.
+  void split_again(std::vector<index_t> stages);
 
   // Collective. The next step: data, forward, backward, reduction, update. Where loss or gradient
   // norm is not finite there is no update: it throws AgreedError, or skips the step as the plan
@@ -84,6 +88,9 @@ class Trainer {
 
   // Each later step takes this rank so much longer; changes no bit.
   void slow_down(std::chrono::nanoseconds delay) { work_->slow_down(delay); }
+
+  // Of this rank's stage, in the steps from now on; null: none. It ends with the stage.
+  void time_stage(StageClock* clock) { work_->set_clock(clock); }
 
   // What this rank computed the last step with; valid until the next one.
   const HostBatch& batch() const { return *batch_; }
@@ -121,10 +128,13 @@ class Trainer {
   const TiedParameter* tied() const { return tied_.get(); }
   const Optimizer& optimizer() const { return *optimizer_; }
   const StageModel& model() const { return *model_; }
+  StageModel& model() { return *model_; }
   const GradSync& grad_sync() const { return *grad_sync_; }
   const std::string& fingerprint() const { return fingerprint_; }
 
  private:
+  // Everything that follows from the rank's stage, in new memory.
+  void build_stage();
   // The sum of all lanes (or of all microbatches of an evaluation), in the tree's order.
   LossSums sum_over_leaves(const std::vector<LossSums>& mine, index_t num_leaves);
   EvalSampler sampler_of(EvalSplit split) const;

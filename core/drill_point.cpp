@@ -130,8 +130,9 @@ const std::vector<PointInfo>& points() {
       {"save.read_back", "before the new checkpoint is read back"},
       {"save.retire", "before rank 0 deletes older checkpoints"},
       {"save.retire.done", "after that"},
-      {"load", "in a resume, before the state is read"},
-      {"load.done", "in a resume, state read and compared, before the first step"},
+      {"split", "stages are about to be split by measured times: saved, the state still there"},
+      {"load", "in a resume or such a split, before the state is read"},
+      {"load.done", "in a resume or such a split, state read and compared, before the next step"},
       {std::string(at_time), "at a random moment after the ranks have found each other"},
   };
   return all;

@@ -177,8 +177,10 @@ std::string RunLog::path_of(std::string_view name) const {
   return (fs::path(folder_) / name).string();
 }
 
-std::string RunLog::text_of(std::string_view name) const {
-  return read_if_there(path_of(name)).value_or("");
+std::string RunLog::text_of(std::string_view name) const { return text_of(folder_, name); }
+
+std::string RunLog::text_of(const std::string& folder, std::string_view name) {
+  return read_if_there(fs::path(folder) / name).value_or("");
 }
 
 void RunLog::add_step(const StepRecord& record) {

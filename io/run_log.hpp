@@ -49,6 +49,8 @@ class RunLog {
   const std::string& folder() const { return folder_; }
   // Of one of its files, as it is now; empty where there is none.
   std::string text_of(std::string_view name) const;
+  // Of a run that nothing was opened of yet.
+  static std::string text_of(const std::string& folder, std::string_view name);
   void add_step(const StepRecord& record);            // run.jsonl
   void sync() { steps_.sync(); }                      // run.jsonl to the disk
   void add_evaluation(std::string_view json_object);  // eval.jsonl

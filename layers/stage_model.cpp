@@ -69,6 +69,7 @@ Tensor StageModel::backward(Context& context, State& state, Tensor output_gradie
     dy = layer.backward_input(context, dy, state.saved[i], pass);
     if (watch_) watch_->after_backward_input(static_cast<index_t>(i), layers_[i].name, dy);
     layer.backward_weight(context, state.saved[i], pass, ready);
+    if (watch_) watch_->after_backward_weight(static_cast<index_t>(i), layers_[i].name);
     state.saved[i].clear();
     tp_.poll();
   }

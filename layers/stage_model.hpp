@@ -35,6 +35,7 @@ class LayerWatch {
   // The gradient of the layer's input; the model's first layer has none.
   virtual void after_backward_input(index_t layer, const std::string& name,
                                     const Activation& dx) = 0;
+  virtual void after_backward_weight(index_t /*layer*/, const std::string& /*name*/) {}
 };
 
 // A microbatch in device memory. A label row is a sample, or, where a model has a loss for each

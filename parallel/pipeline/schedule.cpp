@@ -89,6 +89,14 @@ std::string text_of(const Action& action) {
   return text;
 }
 
+std::optional<Action> needed_by(const Action& action, int last_stage) {
+  const bool is_forward = action.kind == ActionKind::forward;
+  if (is_forward && action.stage == 0) return std::nullopt;
+  if (!is_forward && action.stage == last_stage)
+    return Action{action.stage, ActionKind::forward, action.microbatch, action.chunk};
+  return Action{action.stage + (is_forward ? -1 : 1), action.kind, action.microbatch, action.chunk};
+}
+
 int neighbour_of(const Action& message) {
   const bool is_next =
       message.kind == ActionKind::send_activation || message.kind == ActionKind::receive_gradient;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,9 @@ std::string text_of(const Action& action);  // "F3"; of chunk 1 "F3.1"
 
 // The stage at the other end of a message. May lie outside of the pipeline where the list is wrong.
 int neighbour_of(const Action& message);
+
+// What must have ended before a computation begins; nullopt: nothing but its stage's own last one.
+std::optional<Action> needed_by(const Action& computation, int last_stage);
 
 struct Schedule {
   index_t num_microbatches = 0;

@@ -8,15 +8,6 @@ namespace weft::pipeline {
 
 namespace {
 
-// What must have ended before `action` begins; nullopt: nothing but the stage's own last action.
-std::optional<Action> needed_by(const Action& action, int last_stage) {
-  const bool is_forward = action.kind == ActionKind::forward;
-  if (is_forward && action.stage == 0) return std::nullopt;
-  if (!is_forward && action.stage == last_stage)
-    return Action{action.stage, ActionKind::forward, action.microbatch, action.chunk};
-  return Action{action.stage + (is_forward ? -1 : 1), action.kind, action.microbatch, action.chunk};
-}
-
 std::vector<std::vector<Action>> computations_of(const Schedule& schedule) {
   std::vector<std::vector<Action>> lists;
   for (const std::vector<Action>& actions : schedule.stages) {

@@ -116,6 +116,14 @@ PlanFault stages_fault(const Question& question) {
   return make_fault("layout.stages", expected, found, std::move(fixes));
 }
 
+PlanFault split_saved_fault(const Question& /*question*/) {
+  return make_fault("layout.stages",
+                    "a plan that saves, for \"measured\": stages are split again through a checkpoint",
+                    "\"measured\", and no key of [checkpoint] that saves",
+                    {{{"checkpoint.at_end", "true"}},
+                     {{"layout.stages", toml_string(even_word)}}});
+}
+
 namespace {
 
 // "4 or 6": the nearest numbers of ranks that have a layout.

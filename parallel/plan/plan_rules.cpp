@@ -73,6 +73,12 @@ bool stages_fit(const Plan& plan) {
   return std::ssize(stages) == plan.layout.pp && sum == plan.model.layers;
 }
 
+// Stages are split again by way of a checkpoint.
+bool split_is_saved(const Plan& plan) {
+  return !plan.layout.measures_stages || plan.layout.pp == 1 || plan.saves_on_the_way() ||
+         plan.checkpoint.at_end;
+}
+
 bool batch_divides(const Plan& plan) {
   return is_sound(plan.batch.global) && is_sound(plan.batch.micro) && is_sound(plan.num_lanes()) &&
          plan.batch.global % (plan.batch.micro * plan.num_lanes()) == 0;
@@ -161,6 +167,10 @@ const std::vector<Rule>& rules() {
       {dp_fits, dp_fault, {"layout.dp", "numerics.lanes", "numerics.mode"}},
       {pp_fits, pp_fault, {"layout.pp", "model.layers", "layout.stages"}},
       {stages_fit, stages_fault, {"layout.stages", "layout.pp", "model.layers"}},
+      {split_is_saved,
+       split_saved_fault,
+       {"layout.stages", "checkpoint.at_end", "checkpoint.every_steps", "checkpoint.every",
+        "checkpoint.overhead", "layout.pp"}},
       {run_fits, run_fault, {"run.steps", "run.epochs"}},
       {target_fits,
        target_fault,

@@ -42,6 +42,8 @@ bool pp_fits(const Plan& plan);
 // A list of stages has one entry for each stage and adds up to the blocks. Where pp does not fit,
 // that fault comes first.
 bool stages_fit(const Plan& plan);
+// Measured stages need a checkpoint to be split again through.
+bool split_is_saved(const Plan& plan);
 
 // global = micro x microbatches per lane x lanes, in whole numbers.
 bool batch_divides(const Plan& plan);

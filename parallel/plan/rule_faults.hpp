@@ -28,6 +28,7 @@ PlanFault tp_fault(const Question& question);
 PlanFault dp_fault(const Question& question);
 PlanFault pp_fault(const Question& question);
 PlanFault stages_fault(const Question& question);
+PlanFault split_saved_fault(const Question& question);
 PlanFault ranks_fault(const Question& question);
 
 }  // namespace weft::plan_rules

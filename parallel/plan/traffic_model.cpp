@@ -111,6 +111,13 @@ RankTraffic PlaceTraffic::of(index_t dp_rank) const {
           .pp_bytes = microbatches * pp_per_microbatch_ + pp_per_step_};
 }
 
+double cut_bytes(const Plan& plan) {
+  double bytes = 0;
+  for (index_t rank = 0; rank < plan.layout.tp; ++rank)
+    bytes += stream_bytes(plan, plan.rows_of(rank).size());
+  return bytes;
+}
+
 RankTraffic rank_traffic(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank) {
   return PlaceTraffic(plan, tp_rank, pp_rank).of(dp_rank);
 }

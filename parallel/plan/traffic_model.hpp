@@ -48,7 +48,12 @@ struct RankTraffic {
 };
 RankTraffic rank_traffic(const Plan& plan, index_t tp_rank, index_t dp_rank, index_t pp_rank);
 
-// The same for all replicas of one place of tp and pp: what they have alike is computed once.
+// What a microbatch sends over a boundary of two stages, activations; gradients back are as many.
+// Of all tp ranks of a replica together: with sequence parallelism each has its own rows to send,
+// else all of them. The same wherever the cut lies, since all blocks have one width.
+double cut_bytes(const Plan& plan);
+
+// rank_traffic() for all replicas of one place of tp and pp: what they have alike is computed once.
 class PlaceTraffic {
  public:
   // `plan` must outlive it.
