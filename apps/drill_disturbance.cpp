@@ -45,10 +45,13 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 constexpr std::string_view read_back_point = "save.read_back";
 constexpr std::string_view evaluate_point = "evaluate";
+// Only where the plan measures its stages and another split is better: by name, never drawn.
+constexpr std::string_view split_point = "split";
 
 // It comes in every step.
 bool is_between_saves(const Disturbance& one) {
-  return !one.is_in_load() && !one.point.starts_with("save.") && one.point != drill::at_time;
+  return !one.is_in_load() && !one.point.starts_with("save.") && one.point != drill::at_time &&
+         one.point != split_point;
 }
 
 // Where a deed is done if its user names no point.
@@ -153,7 +156,8 @@ std::vector<Disturbance> parse_disturbances(std::string_view text, const DrillLe
 std::vector<Disturbance> all_disturbances(const DrillLength& length, std::uint64_t seed) {
   std::vector<Disturbance> all;
   for (const std::string& point : point_names()) {
-    if (length.reads_back || point != read_back_point) all.push_back({DrillDeed::kill, point, {}});
+    const bool is_there = length.reads_back || point != read_back_point;
+    if (is_there && point != split_point) all.push_back({DrillDeed::kill, point, {}});
   }
   for (const DrillDeed deed : {DrillDeed::full, DrillDeed::flip, DrillDeed::tear}) {
     if (deed == DrillDeed::full || length.keep >= 2) all.push_back({deed, point_of(deed), {}});
@@ -184,18 +188,20 @@ std::vector<Disturbance> all_kills(const DrillLength& length) {
   std::vector<Disturbance> all;
   for (const std::string& point : point_names()) {
     const bool is_there = length.reads_back || point != read_back_point;
-    if (is_there && point != evaluate_point) all.push_back({DrillDeed::kill, point, {}});
+    if (is_there && point != evaluate_point && point != split_point)
+      all.push_back({DrillDeed::kill, point, {}});
   }
   return all;
 }
 
 void check_kills(const std::vector<Disturbance>& points) {
   for (const Disturbance& one : points) {
-    require(one.deed == DrillDeed::kill && !one.step && one.point != evaluate_point,
+    require(one.deed == DrillDeed::kill && !one.step && one.point != evaluate_point &&
+                one.point != split_point,
             ExitCode::usage,
-            fmt::format("--kills: expected points of kills, without a step and without {}, which a "
-                        "run may come to only once; found {}",
-                        evaluate_point, to_text(one)));
+            fmt::format("--kills: expected points of kills, without a step and without {} and {}, "
+                        "which a run may come to only once; found {}",
+                        evaluate_point, split_point, to_text(one)));
   }
   require(std::any_of(points.begin(), points.end(), is_between_saves), ExitCode::usage,
           "--kills: expected a point that is none of save, load or time among --points: add step");

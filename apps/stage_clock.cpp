@@ -24,7 +24,7 @@ StageClock::Pass::Pass(StageClock* clock, bool is_forward)
     : clock_(clock), is_forward_(is_forward) {
   if (!clock_) return;
   clock_->model_.set_watch(clock_);
-  begin_ns_ = clock_->last_ns_ = clock_->now_ns();
+  begin_ns_ = clock_->now_ns();
 }
 
 StageClock::Pass::~Pass() {

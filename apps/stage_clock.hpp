@@ -41,6 +41,7 @@ class StageClock final : public LayerWatch {
   // Of a microbatch, in milliseconds: medians over steps, each number by itself.
   pipeline::StageCost cost() const;
 
+  void before_layers() override { last_ns_ = now_ns(); }
   void after_forward(index_t layer, const std::string& name, const Activation& y) override;
   void after_backward_input(index_t, const std::string&, const Activation&) override {}
   void after_backward_weight(index_t layer, const std::string& name) override;
@@ -57,7 +58,7 @@ class StageClock final : public LayerWatch {
   Context& context_;
   StageModel& model_;
   index_t num_blocks_;
-  std::int64_t last_ns_ = 0;  // the end of the layer before, or the pass's begin
+  std::int64_t last_ns_ = 0;  // the end of the layer before, or the first one's begin
   Sums now_;
   std::vector<pipeline::StageCost> steps_;
 };

@@ -99,7 +99,8 @@ SplitChoice choose_split(const Plan& plan, std::vector<index_t> before,
     return pipeline::length_of(schedule, pipeline::times_of(costs, blocks));
   };
   SplitChoice choice{.before = std::move(before), .after = {}, .costs = {}, .step_ms = step_ms};
-  choice.after = pipeline::best_split(costs, plan.model.layers, microbatches);
+  choice.after = pipeline::refine_split(
+      schedule, costs, pipeline::best_split(costs, plan.model.layers, microbatches));
   choice.pipeline_before_ms = length(choice.before);
   choice.pipeline_after_ms = length(choice.after);
   if (choice.pipeline_after_ms >= choice.pipeline_before_ms) {
@@ -188,6 +189,7 @@ void StageResplit::choose() {
     why_not_ =
         fmt::format("no other split is predicted to make steps {:.0f} % shorter", 100 * least_gain);
     choice_->after = choice_->before;
+    choice_->pipeline_after_ms = choice_->pipeline_before_ms;
   }
   choice_->after = values_of<index_t>(
       world.broadcast_string("stages.after", 0, std::string(bytes_of(choice_->after))));

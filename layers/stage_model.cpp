@@ -41,6 +41,7 @@ StageModel::Output StageModel::forward(Context& context, const Microbatch& batch
   } else {
     y = boundary_activation(std::move(input), pass.num_samples, batch.tokens);
   }
+  if (watch_) watch_->before_layers();
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     y = layers_[i].layer->forward(context, y, saved[i], pass);
     if (watch_) watch_->after_forward(static_cast<index_t>(i), layers_[i].name, y);
@@ -64,6 +65,7 @@ Tensor StageModel::backward(Context& context, State& state, Tensor output_gradie
   Activation dy = loss_ ? std::move(state.gradient)
                         : boundary_activation(std::move(output_gradient), pass.num_samples,
                                               state.tokens);
+  if (watch_) watch_->before_layers();
   for (std::size_t i = layers_.size(); i-- > 0;) {
     Layer& layer = *layers_[i].layer;
     dy = layer.backward_input(context, dy, state.saved[i], pass);

@@ -36,6 +36,8 @@ class LayerWatch {
   virtual void after_backward_input(index_t layer, const std::string& name,
                                     const Activation& dx) = 0;
   virtual void after_backward_weight(index_t /*layer*/, const std::string& /*name*/) {}
+  // A pass of the layers begins, forward or backward.
+  virtual void before_layers() {}
 };
 
 // A microbatch in device memory. A label row is a sample, or, where a model has a loss for each

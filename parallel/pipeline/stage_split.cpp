@@ -176,4 +176,27 @@ std::vector<index_t> best_split(const std::vector<StageCost>& costs, index_t num
   return best;
 }
 
+std::vector<index_t> refine_split(const Schedule& schedule, const std::vector<StageCost>& costs,
+                                  std::vector<index_t> blocks) {
+  double least = length_of(schedule, times_of(costs, blocks));
+  for (bool moved = true; moved;) {
+    moved = false;
+    const std::vector<index_t> from_here = blocks;
+    for (std::size_t from = 0; from < blocks.size(); ++from) {
+      for (std::size_t to = 0; to < blocks.size(); ++to) {
+        if (from == to || from_here[from] == 1) continue;
+        std::vector<index_t> trial = from_here;
+        --trial[from];
+        ++trial[to];
+        const double length = length_of(schedule, times_of(costs, trial));
+        if (length >= least) continue;
+        least = length;
+        blocks = std::move(trial);
+        moved = true;
+      }
+    }
+  }
+  return blocks;
+}
+
 }  // namespace weft::pipeline

@@ -35,13 +35,19 @@ std::vector<PassTime> times_of(const std::vector<StageCost>& costs,
 double length_of(const Schedule& schedule, const std::vector<PassTime>& stages);
 
 // What best_split() makes least: a microbatch goes through all stages, and the m - 1 others come
-// out behind it, one in the time of the slowest stage. That is the length of gpipe's and 1f1b's
-// schedules where stages have their forward and backward in one proportion.
+// out behind it, one in the time of the slowest stage. That is the length of gpipe's schedule where
+// all stages have their forward and backward in one proportion.
 double flow_time(const std::vector<PassTime>& stages, index_t num_microbatches);
 
 // Blocks of each stage, one or more, in all `num_blocks`: of all such lists one with the least
 // flow_time(): exactly, by dynamic programming. Needs as many blocks as stages.
 std::vector<index_t> best_split(const std::vector<StageCost>& costs, index_t num_blocks,
                                 index_t num_microbatches);
+
+// From `blocks` on, one block goes from one stage to another as long as that shortens the
+// schedule: where forward and backward are in unlike proportions, or one is waited for, its length
+// is not flow_time().
+std::vector<index_t> refine_split(const Schedule& schedule, const std::vector<StageCost>& costs,
+                                  std::vector<index_t> blocks);
 
 }  // namespace weft::pipeline

@@ -46,6 +46,10 @@ PartResult run_rank(const Plan& plan, const TrainingData& training, const RunPar
       }
       if (std::count(part.saves.begin(), part.saves.end(), trainer.steps_done()) > 0)
         require_saved(checkpoints.save(trainer));
+      if (const auto split = part.splits.find(trainer.steps_done()); split != part.splits.end()) {
+        for (const SaveResult& saved : checkpoints.save_now(trainer)) require_saved(saved);
+        checkpoints.split_again(trainer, split->second);
+      }
     }
     result.saving = checkpoints.json().dump();
     result.state_hash = trainer.state_hash();

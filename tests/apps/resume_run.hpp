@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct RunPart {
   index_t until = 0;                              // steps done at its end
   std::vector<index_t> saves = {};                // after so many steps, beside the plan's
   std::function<void(Trainer&)> after_step = {};  // on every rank's thread
+  // After so many steps the pipeline is split again: blocks of each stage.
+  std::map<index_t, std::vector<index_t>> splits = {};
 };
 
 struct PartResult {

@@ -95,6 +95,9 @@ TEST_CASE("a ViT on all three axes is explained, line by line") {
       "  stage 0: block 0, 33696 parameters\n"
       "  stage 1: blocks 1-3, 84816 parameters\n"
       "  stage 2: block 4, 28858 parameters\n"
+      // 16 samples of 64 tokens, 48 floats each.
+      "  at each cut 192.0 KiB of activations a microbatch, and as much of gradients back (all 2 tp "
+      "ranks)\n"
       "schedule    gpipe, 4 microbatches through 3 stages; ideal bubble (3 - 1) / (4 + 3 - 1) = "
       "33.3 %\n"
       "  stage 0 | F0 F1 F2 F3 .. .. .. .. B0 B1 B2 B3\n"
@@ -132,10 +135,31 @@ TEST_CASE("JSON says all that the text says") {
   CHECK(json["pipeline"]["ideal_bubble"].get<double>() == Approx(1.0 / 3));
   CHECK(json["pipeline"]["stages"][1]["first_block"] == 1);
   CHECK(json["pipeline"]["stages"][1]["parameters"] == 84816);
+  const auto cut = [](int behind) {
+    return nlohmann::json{{"behind_block", behind},
+                          {"activation_bytes", 192 * 1024},
+                          {"gradient_bytes", 192 * 1024}};
+  };
+  CHECK(json["pipeline"]["cuts"] == nlohmann::json::array({cut(0), cut(3)}));
   CHECK(json["bytes_sent_per_step"]["pp"]["max"] == 768 * 1024);
   CHECK(json["bytes_sent_per_step"]["pp"]["min"] == 384 * 1024);
   CHECK(json["warnings"].size() == 3);
   CHECK(json["warnings"][2]["fixes"][0]["layout.pp"] == "2");
+}
+
+TEST_CASE("what is cut: nothing on one stage, whole rows on each tp rank, measured when told") {
+  Plan plan = vit_on_twelve_ranks();
+  plan.layout.sequence_parallel = false;
+  plan.layout.stages.clear();
+  plan.layout.measures_stages = true;
+  const std::string text = check(plan, 12, false).text;
+  INFO(text);
+  CHECK(text.find("at each cut 384.0 KiB of activations") != std::string::npos);
+  CHECK(text.find("after 13 steps of a process split by its stages' times") != std::string::npos);
+  plan.layout.pp = 1;
+  const Output one = check(plan, 4, true);
+  CHECK(one.text.find("at each cut") == std::string::npos);
+  CHECK(nlohmann::json::parse(one.out)["pipeline"]["cuts"].empty());
 }
 
 TEST_CASE("checkpoints: when, how many, how large") {

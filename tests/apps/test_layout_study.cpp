@@ -98,6 +98,14 @@ TEST_CASE("a slip in the plan's study names its key", "[layout_study]") {
                 {"needs 4 ranks; 2 were started", "--grid"});
 }
 
+TEST_CASE("layouts name their splits", "[layout_study]") {
+  require_usage([] { layouts(plan_of("pp=2 stages=even,measured"), 2); },
+                "study.candidates: stages: expected even or a list", {"found measured"});
+  // On one stage it means nothing.
+  CHECK(names(layouts(plan_of("pp=1 stages=even,measured"), 2)) ==
+        std::vector<std::string>{"tp=1 dp=1 pp=1"});
+}
+
 TEST_CASE("weft check finds what is wrong with a study on any number of ranks", "[layout_study]") {
   CHECK(study_faults(sample_plan()).empty());
   CHECK(study_faults(plan_of("tp=1,2,4 dp=1,4", "tp=4 dp=4 transport=ucx")).empty());

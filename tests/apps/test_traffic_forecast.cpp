@@ -129,6 +129,22 @@ TEST_CASE("a step sends the bytes that were forecast", "[forecast]") {
   }
 }
 
+TEST_CASE("over a cut goes what was told of it", "[forecast]") {
+  const SmallData data;
+  for (const bool is_vit : {false, true}) {
+    for (const Layout& layout :
+         {Layout{1, 1, 2, false}, {2, 2, 2, true, 1}, {3, 2, 2, false}, {3, 1, 2, true}}) {
+      const Plan plan = plan_of(is_vit, layout);
+      double forward = 0, back = 0;
+      compare(plan, data, [&](const Bytes& sent, const RankTraffic&) {
+        (sent.stage == 0 ? forward : back) += sent.pp;
+      });
+      CHECK(forward == cut_bytes(plan) * 4);  // microbatches of all replicas: 48 samples, 12 each
+      CHECK(back == forward);
+    }
+  }
+}
+
 TEST_CASE("a step of a model of text sends the bytes that were forecast", "[forecast]") {
   Plan untied = small_gpt(4);
   untied.model.tied = false;

@@ -87,6 +87,37 @@ TEST_CASE("no split is quicker than the one that is found") {
   CHECK(num_uneven > 50);
 }
 
+TEST_CASE("of all splits none makes the schedule much shorter than the refined one") {
+  const std::uint64_t seed = std::random_device{}();
+  INFO("seed " << seed);
+  Random random(seed);
+  int num_best = 0, num_moved = 0;
+  constexpr int num_tries = 300;
+  for (int i = 0; i < num_tries; ++i) {
+    const index_t stages = 2 + static_cast<index_t>(random() % 3);
+    const index_t blocks = stages + static_cast<index_t>(random() % 6);
+    const index_t microbatches = 1 + static_cast<index_t>(random() % 12);
+    const std::vector<StageCost> costs = random_costs(random, stages);
+    const Schedule schedule = random() % 2 == 0
+                                  ? gpipe(static_cast<int>(stages), microbatches)
+                                  : one_f_one_b(static_cast<int>(stages), microbatches);
+    const auto length = [&](const Blocks& split) {
+      return length_of(schedule, times_of(costs, split));
+    };
+    double least = std::numeric_limits<double>::infinity();
+    for (const Blocks& split : all_splits(stages, blocks)) least = std::min(least, length(split));
+    const Blocks begin = best_split(costs, blocks, microbatches);
+    const Blocks found = refine_split(schedule, costs, begin);
+    REQUIRE(std::accumulate(found.begin(), found.end(), index_t{0}) == blocks);
+    REQUIRE(length(found) <= length(begin));
+    REQUIRE(length(found) <= 1.05 * least);
+    num_best += length(found) == least ? 1 : 0;
+    num_moved += found != begin ? 1 : 0;
+  }
+  CHECK(num_best > num_tries * 9 / 10);
+  CHECK(num_moved > num_tries / 20);
+}
+
 TEST_CASE("splits that one can see") {
   // Two stages alike, six blocks; the first has work for so many more.
   CHECK(best_split({even_cost(2, 1), even_cost(0, 1)}, 6, 8) == Blocks{2, 4});

@@ -52,6 +52,7 @@ inline KeyValue value_of(const std::string& text) {
     if (text.find_first_of(".e") != std::string::npos) return numbers;
     return std::vector<index_t>(numbers.begin(), numbers.end());
   }
+  if (text == "true" || text == "false") return text == "true";
   if (text.find_first_of(".e") != std::string::npos) return std::stod(text);
   return index_t{std::stoll(text)};
 }

@@ -377,6 +377,25 @@ TEST_CASE("a list of stages adds up") {
   CHECK(faults_of(stages({1, 1}), 3).find("or \"even\"") != std::string::npos);
 }
 
+TEST_CASE("measured stages need a checkpoint to be split again through") {
+  const auto measured = [](index_t pp, bool at_end, index_t every_steps) {
+    return [=](Plan& p) {
+      p.model.layers = 6;
+      p.layout.pp = pp;
+      p.layout.measures_stages = true;
+      p.checkpoint.at_end = at_end;
+      p.checkpoint.every_steps = every_steps;
+    };
+  };
+  CHECK(faults_of(measured(2, true, 0)) == "");
+  CHECK(faults_of(measured(2, false, 5)) == "");
+  CHECK(faults_of(measured(1, false, 0)) == "");
+  CHECK(faults_of(measured(2, false, 0)) ==
+        "layout.stages: expected a plan that saves, for \"measured\": stages are split again through "
+        "a checkpoint; found \"measured\", and no key of [checkpoint] that saves; nearest legal: "
+        "checkpoint.at_end = true, or layout.stages = \"even\"");
+}
+
 TEST_CASE("ZeRO and sequence parallel fit every layout") {
   for (const index_t tp : {1, 3, 4}) {
     for (const index_t dp : {1, 3, 4}) {
