@@ -27,6 +27,11 @@ bubble() {
   local kib
   for kib in 2 64 768; do apps/launch.sh 4 $perf/bench_bubble 20 7 $kib 1 </dev/null; done
 }
+stages() {
+  local work_ms
+  for work_ms in 3 6; do apps/launch.sh 4 $perf/bench_stage_split $work_ms 8 8 5 </dev/null; done
+  perf/stage_split.sh
+}
 comm() {
   local ranks
   for ranks in 2 4; do apps/launch.sh $ranks $perf/bench_comm 15 </dev/null; done
@@ -72,7 +77,7 @@ pytorch() {
 }
 
 cmake --build --preset release >/dev/null
-[ $# -gt 0 ] || set -- exact_price vit_step scaling bubble comm stream_file checkpoint async_save replica_check start_up measuring pytorch
+[ $# -gt 0 ] || set -- exact_price vit_step scaling bubble stages comm stream_file checkpoint async_save replica_check start_up measuring pytorch
 for topic in "$@"; do
   [ "$(type -t "$topic")" = function ] || { echo "perf/all.sh: no topic $topic" >&2; exit 2; }
   echo "== $topic, $(date -u +%H:%M), load $(cut -d' ' -f1 /proc/loadavg)"

@@ -120,10 +120,12 @@ TEST_CASE("a kill while stages are split again loses no step") {
 TEST_CASE("a stopped run goes on with the split that it had come to, and measures again") {
   const std::string run = fresh_run("measured-stopped");
   const ProcessResult stopped =
-      train(plan(), run, measured, "", drill("term at=step rank=0 step=13"));
+      train(plan(), run, measured, "", drill("term at=step rank=0 step=12"));
   INFO(stopped.text);
-  // A stop on the very step at which a split is due: saved, and left as it was.
+  // The ranks vote in the step after: the very one at which a split is due. Saved, and left as it
+  // is.
   REQUIRE(stopped.exit_code == 3);
+  REQUIRE(events(run, "stopped_at_step") == std::vector<Json>{13});
   CHECK(events(run, "stages_split").empty());
 
   const std::string long_run = fresh_run("measured-chain");
