@@ -115,6 +115,9 @@ void add_train(CLI::App& app, CommandLine& line) {
       ->add_option("--trace-steps", line.trace.num_steps,
                    "with --trace: so many steps, after the warm-up of step times")
       ->capture_default_str();
+  train->add_flag("--tensorboard", line.train.tensorboard,
+                  "also write loss, accuracy, learning rate, times and evaluations as event files "
+                  "to RUN/tensorboard; a resume goes on with them unasked");
   train->add_flag("--strict", line.resume.strict,
                   "with --resume auto: stop at a damaged checkpoint, instead of an older one");
   train->add_flag("--allow-plan-change", line.resume.allow_plan_change,

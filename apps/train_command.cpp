@@ -23,12 +23,14 @@
 #include "apps/step_statistics.hpp"
 #include "apps/stop_text.hpp"
 #include "apps/stop_vote.hpp"
+#include "apps/tagged_values.hpp"
 #include "apps/time_account.hpp"
 #include "apps/trainer.hpp"
 #include "core/drill_point.hpp"
 #include "core/kokkos_session.hpp"
 #include "io/plan_file.hpp"
 #include "io/run_log.hpp"
+#include "io/tensorboard_log.hpp"
 #include "io/test_uses.hpp"
 #include "parallel/comm/gather_values.hpp"
 
@@ -110,6 +112,7 @@ class TrainJob {
       log_ = std::make_unique<RunLog>(run_folder_, to_toml(plan_));
       log_->write_split(split_record(data_.split));
       log_skipped_rows();
+      open_tensorboard();
     }
     lease_ = RunCheckpoints::take_lease(plan_, options_.resume.has_value(), run_folder_, text_);
   }
@@ -122,6 +125,14 @@ class TrainJob {
     log_->add_event(
         Json{{"resumed_from_step", first_step_}, {"layout", layout_json(plan_)}}.dump());
     log_skipped_rows();
+    open_tensorboard();
+  }
+
+  // Also where an earlier part of the run began it.
+  void open_tensorboard() {
+    const std::string folder = run_folder_ + "/tensorboard";
+    if (options_.tensorboard || TensorboardLog::is_in(folder))
+      board_ = std::make_unique<TensorboardLog>(folder, first_step_);
   }
 
   void log_skipped_rows() {
@@ -173,7 +184,7 @@ class TrainJob {
         StepRecord record = record_of(result, step_ms, ms_of(spent.of(Activity::data_wait)));
         if (!plan_.task.length_buckets.empty())
           record.more.emplace_back("tokens", trainer.batch().tokens_per_sample);
-        log_->add_step(record);
+        log_step(record);
         say_skipped_step(result);
         progress_.show([&] { return progress_text(result, trainer); });
       }
@@ -205,6 +216,11 @@ class TrainJob {
                                {"skipped", result.skipped.empty() ? 0.0 : 1.0}}};
     if (!leak_mark(plan_.task).empty()) record.more.emplace_back(leak_key, 1.0);
     return record;
+  }
+
+  void log_step(const StepRecord& record) {
+    log_->add_step(record);
+    if (board_) board_->add(record.step, tagged(record));
   }
 
   // A fault that all ranks know of is no reason to lose the save under way, nor the vote's
@@ -249,8 +265,9 @@ class TrainJob {
     const bool is_due = checkpoints_->is_due(trainer, next, is_asked_for);
     if (!is_due && !checkpoints_->is_saving()) return;
     const RunClock::Inside part(clock_, RunPart::checkpoint);
-    // A checkpoint's steps are in the log wherever the checkpoint is.
+    // A checkpoint's steps are in the logs wherever the checkpoint is.
     if (is_due && is_first()) log_->sync();
+    if (is_due && board_) board_->sync();
     const std::int64_t begin_ns = trainer.context().trace.now_ns();
     for (const SaveResult& saved : checkpoints_->after_step(trainer, next, is_asked_for))
       say(saved);
@@ -313,6 +330,8 @@ class TrainJob {
     line.update(history_.stamp());
     mark_leak(plan_.task, line);
     log_->add_evaluation(line.dump());
+    // A run that was complete when it was resumed has told of its last step.
+    if (board_ && step + 1 > first_step_) board_->add(step + 1, tagged(line));
     history_.add_evaluation(line);
     progress_.keep(fmt::format(
         "step {}: validation loss {:.4f}, accuracy {}, macro F1 {} on {} samples{}", step + 1,
@@ -404,9 +423,10 @@ class TrainJob {
   Plan plan_;
   std::unique_ptr<Transport> transport_;
   TrainingData data_;
-  std::string run_folder_;  // rank 0 only, as the following two
+  std::string run_folder_;  // rank 0 only, as the following three
   std::unique_ptr<Lease> lease_;
   std::unique_ptr<RunLog> log_;
+  std::unique_ptr<TensorboardLog> board_;  // --tensorboard
   RunCheckpoints* checkpoints_ = nullptr;
   ReplicaWatch replicas_{plan_};
   StopReason stopped_ = StopReason::none;

@@ -19,6 +19,7 @@ struct TrainOptions {
   std::string run_folder;               // empty: runs/<plan name>-<time>
   std::optional<ResumeOptions> resume;  // --resume
   std::optional<TraceOptions> trace;    // --trace
+  bool tensorboard = false;             // --tensorboard
   bool json = false;
 };
 

@@ -10,6 +10,8 @@
 #   WEFT_WERROR=1               warnings are errors
 #   WEFT_SLURM=1                installs Slurm (Debian, root) for the test of the job scripts on it, else skipped
 #   WEFT_CHROMIUM=1             installs Chromium (Debian, root) for the test of a report's page, else skipped
+#   WEFT_TENSORBOARD=1          installs TensorBoard (PyPI) as a second reader of event files; else only that of the
+#                               tests
 #   WEFT_TEST_CIFAR10=DIR       the real CIFAR-10 (official binary files): its tests run, else skip
 #   WEFT_TEST_BANK=DIR, WEFT_TEST_AG_NEWS=DIR, WEFT_TEST_TEXT=DIR   the same for the real tables and texts
 set -euo pipefail
@@ -23,6 +25,10 @@ say "setting up"
 kokkos=$(apps/setup.sh)
 if [ "${WEFT_SLURM:-0}" = 1 ]; then tests/slurm/install.sh; fi
 if [ "${WEFT_CHROMIUM:-0}" = 1 ]; then tests/browser/install.sh; fi
+if [ "${WEFT_TENSORBOARD:-0}" = 1 ]; then
+  WEFT_TENSORBOARD=$(tests/io/install_tensorboard.sh "$PWD/build/tensorboard")
+  export WEFT_TENSORBOARD
+fi
 
 # build PRESET [TARGET]
 build() {

@@ -2,8 +2,11 @@
 // to programs; and nothing does where no leak is let in.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -51,6 +54,16 @@ std::vector<json> lines_of(const std::string& path) {
   return lines;
 }
 
+// The first of its --tensorboard.
+std::string event_file_of(const Job& job) {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(job.run + "/tensorboard"))
+    paths.push_back(entry.path().string());
+  REQUIRE_FALSE(paths.empty());
+  std::ifstream file(*std::min_element(paths.begin(), paths.end()), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 int count(const std::string& text, const std::string& part) {
   int found = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
@@ -74,7 +87,7 @@ struct Reports {
       texts.emplace_back(name, result.text);
       objects.emplace_back(name, result.json());
     };
-    both("train", job.run_it("train " + plan + " --json --run " + job.run));
+    both("train", job.run_it("train " + plan + " --tensorboard --json --run " + job.run));
     both("resume", job.run_it("train " + plan + " --json --resume auto --run " + job.run));
     both("eval", job.run_it("eval " + plan + " --json --split test --checkpoint " + job.run));
     both("check", job.run_it("check " + job.plan + " --json"));
@@ -109,6 +122,9 @@ TEST_CASE("a leak that is let in marks every report") {
   }
   CHECK(reports.objects.size() >= 12);
   for (const json& line : lines_of(job.run + "/run.jsonl")) CHECK(line.at("leak_allowed") == 1);
+  const std::string events = event_file_of(job);
+  CHECK(count(events, "train/leak_allowed") == 4);  // steps
+  CHECK(count(events, "validation/leak_allowed") == 1);
   // At the start, before the first step, and at the end, after the figures; those on the way are
   // marked, too.
   for (const auto& [name, text] : reports.texts) {
@@ -123,7 +139,10 @@ TEST_CASE("a leak that is let in marks every report") {
 }
 
 TEST_CASE("where no leak is let in no report says so") {
-  const Reports reports{Job(false)};
+  const Job job(false);
+  const Reports reports{job};
+  CHECK(count(event_file_of(job), "train/loss") == 4);
+  CHECK(count(event_file_of(job), "leak") == 0);
   for (const auto& [name, text] : reports.texts) {
     INFO(name << "\n" << text);
     CHECK(count(text, "LEAK ALLOWED") == 0);
