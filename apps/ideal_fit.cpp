@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "apps/last_object.hpp"
 #include "core/error.hpp"
 #include "io/extent_reader.hpp"
 
@@ -15,7 +16,7 @@ namespace weft {
 
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 constexpr std::uint64_t most_study_bytes = std::uint64_t{64} << 20;
 
 using Terms = std::array<double, num_fit_terms>;
@@ -84,15 +85,6 @@ std::optional<IdealFit> fit_with(const std::vector<StudyPoint>& points,
   IdealFit fit;
   for (std::size_t i = 0; i < n; ++i) fit.ms[terms[i]] = unit * (*found)[i];
   return fit;
-}
-
-Json last_object(const std::string& text) {
-  Json whole = Json::parse(text, nullptr, false);
-  if (whole.is_object()) return whole;
-  const std::size_t end = text.find_last_not_of("\r\n\t ");
-  if (end == std::string::npos) return {};
-  const std::size_t begin = text.find_last_of('\n', end);
-  return Json::parse(text.substr(begin == std::string::npos ? 0 : begin + 1), nullptr, false);
 }
 
 StudyPoint point_of(const Json& row) {
@@ -174,8 +166,7 @@ std::vector<FittedPoint> judge_fit(const IdealFit& fit, const std::vector<StudyP
   std::vector<FittedPoint> fitted;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const double predicted = fit.predict(points[i]);
-    fitted.push_back(
-        {predicted, predicted / points[i].measured_ms - 1.0, forecast_of(points, i)});
+    fitted.push_back({predicted, predicted / points[i].measured_ms - 1.0, forecast_of(points, i)});
   }
   return fitted;
 }

@@ -201,6 +201,19 @@ std::optional<Straggler> straggler_of(const std::vector<ProfiledRank>& ranks) {
   return Straggler{most->first.first, most->first.second, ms(most->second) / steps};
 }
 
+std::vector<SlowLinks> slow_links_of(const std::vector<ProfiledRank>& ranks) {
+  double all = 0.0;
+  for (const ProfiledRank& rank : ranks) all += static_cast<double>(wall_ns(rank.account));
+  std::vector<SlowLinks> slow;
+  for (std::size_t g = 0; g < profile_groups.size(); ++g) {
+    const auto row = static_cast<std::size_t>(ProfileRow::communication_tp) + g;
+    double sum = 0.0;
+    for (const ProfiledRank& rank : ranks) sum += static_cast<double>(totals_of(rank.account)[row]);
+    if (sum >= 0.05 * all) slow.push_back({static_cast<int>(g), 100.0 * sum / all});
+  }
+  return slow;
+}
+
 Json json_of(const Profile& profile) {
   Json ranks = Json::array();
   for (const ProfiledRank& rank : profile.ranks)
@@ -224,7 +237,12 @@ Json json_of(const Profile& profile) {
     found = {{"rank", straggler->rank},
              {"cause", name_of(straggler->cause)},
              {"waited_ms_a_step", straggler->ms_a_step}};
-  Json json{{"plan", profile.plan.name},
+  Json links = Json::array();
+  for (const SlowLinks& slow : slow_links_of(profile.ranks))
+    links.push_back({{"over", profile_groups[static_cast<std::size_t>(slow.group)]},
+                     {"percent_of_time", slow.percent}});
+  Json json{{"profile_format", profile_format},
+            {"plan", profile.plan.name},
             {"layout", layout_json(profile.plan)},
             {"transport", profile.transport},
             {"warm_up_steps", profile.warm_up},
@@ -233,6 +251,7 @@ Json json_of(const Profile& profile) {
             {"state_hash", profile.state_hash.text()},
             {"loss_hash", profile.loss_hash.text()},
             {"straggler", found},
+            {"slow_links", links},
             {"ranks", ranks}};
   mark_leak(profile.plan.task, json);
   mark_skipped(profile.skipped_rows, json);

@@ -1,4 +1,5 @@
 // What `weft profile` has found, of all ranks, and how it is told. Internal to profile_command.
+// profile_records reads the JSON again: what changes there has a new profile_format.
 #pragma once
 
 #include <iosfwd>
@@ -65,6 +66,17 @@ struct Straggler {
 // Nobody where less than 2 % of the ranks' time was waited for one, or where that one waited for
 // others half as long itself.
 std::optional<Straggler> straggler_of(const std::vector<ProfiledRank>& ranks);
+
+// A group on which time went when all had come to it: its links or its bytes, no late rank.
+struct SlowLinks {
+  int group = 0;         // of profile_groups
+  double percent = 0.0;  // of all ranks' time
+};
+// Those of 5 % or more.
+std::vector<SlowLinks> slow_links_of(const std::vector<ProfiledRank>& ranks);
+
+// Of the JSON; 1 is the first that says it.
+inline constexpr int profile_format = 1;
 
 nlohmann::ordered_json json_of(const Profile& profile);
 void print(const Profile& profile, std::ostream& text);

@@ -191,21 +191,11 @@ class ProfileText {
 
   // What remains where all have come: the bytes, or the links.
   void say_slow_links() {
-    double all = 0.0;
-    for (const ProfiledRank& rank : profile_.ranks)
-      all += static_cast<double>(wall_ns(rank.account));
-    for (std::size_t g = 0; g < profile_groups.size(); ++g) {
-      const auto row =
-          static_cast<ProfileRow>(static_cast<std::size_t>(ProfileRow::communication_tp) + g);
-      double sum = 0.0;
-      for (const ProfiledRank& rank : profile_.ranks)
-        sum += static_cast<double>(totals_of(rank.account)[static_cast<std::size_t>(row)]);
-      if (sum < 0.05 * all) continue;
+    for (const SlowLinks& slow : slow_links_of(profile_.ranks))
       text_ << fmt::format(
           "LINKS: {:.1f} % of the time went on {} when all had come to it: its links or its bytes, "
           "no late rank\n",
-          100.0 * sum / all, profile_groups[g]);
-    }
+          slow.percent, profile_groups[static_cast<std::size_t>(slow.group)]);
   }
 
   void print_buckets() {

@@ -46,8 +46,27 @@ void add_report(CLI::App& app, ReportOptions& options) {
   CLI::App* report = app.add_subcommand(
       "report",
       "one page of HTML, whole in itself, out of what runs recorded: curves, step times, where "
-      "time and memory go, plan, versions, uses of the test part, sliders of the idealized model");
-  report->add_option("RUN", options.runs, "run folders; nothing is written there")->required();
+      "time and memory go, time to a target over seeds, profiles, pipelines, plan, versions, uses "
+      "of the test part, sliders of the idealized model");
+  report->add_option("RUN", options.runs,
+                     "run folders; nothing is written there. A trace.json in one is shown, too");
+  report
+      ->add_option("--profile", options.profiles,
+                   "a profile, too: the standard output of weft profile --json; may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  report
+      ->add_option("--trace", options.traces,
+                   "a step of a trace as a pipeline's grid: FILE.json of weft profile --trace; may "
+                   "be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  report
+      ->add_option("--trace-step", options.trace_step,
+                   "which step of the traces (default: one that took the median time)")
+      ->type_name("STEP");
   report
       ->add_option("--study", options.study,
                    "a study's scaling, too: the standard output of weft layouts --json")
@@ -56,7 +75,8 @@ void add_report(CLI::App& app, ReportOptions& options) {
       report
           ->add_option("--html", options.html,
                        "the page's file (*.html), which is replaced where it exists (default: "
-                       "RUN.html, of several runs report.html beside the first)")
+                       "RUN.html, of several runs report.html beside the first; without a run "
+                       "beside the profile)")
           ->type_name("FILE");
   report
       ->add_flag("--markdown", options.markdown,

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 struct Content {
   std::string title;
   std::vector<ReportSection> sections;
-  ReportSection plans;
+  std::vector<ReportSection> plans;  // none without a run
   IdealModel ideal;
 };
 
@@ -35,15 +35,47 @@ IdealModel model_of(const IdealFit& fit) {
   return model;
 }
 
+std::string stem_of(const std::string& path) { return fs::path(path).stem().string(); }
+
+std::string title_of(const ReportOptions& options, const std::vector<RunRecords>& runs) {
+  std::vector<std::string> names;
+  for (const RunRecords& run : runs) names.push_back(run.name);
+  for (const std::string& path : options.profiles) names.push_back(stem_of(path));
+  for (const std::string& path : options.traces) names.push_back(stem_of(path));
+  std::string title = "weft report: " + names.front();
+  if (names.size() > 1) title += fmt::format(" and {} more", names.size() - 1);
+  return title;
+}
+
+void add_runs(const ReportOptions& options, const std::vector<RunRecords>& runs, Content& content) {
+  content.plans.push_back(plan_section(runs));
+  content.sections = run_sections(runs);
+  if (auto seeds = seed_section(runs)) content.sections.push_back(std::move(*seeds));
+  std::error_code ignored;
+  for (const RunRecords& run : runs) {
+    const std::string path = (fs::path(run.folder) / "trace.json").string();
+    if (fs::exists(path, ignored))
+      content.sections.push_back(
+          pipeline_section(read_trace(path, options.trace_step), "Pipeline of run " + run.name));
+  }
+}
+
 Content content_of(const ReportOptions& options) {
+  require(
+      !options.runs.empty() || !options.profiles.empty() || !options.traces.empty(),
+      ExitCode::usage,
+      "report: of what? Name run folders, or a profile with --profile, or a trace with --trace");
   std::vector<RunRecords> runs;
   for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
-  Content content{.title = "weft report: " + runs.front().name,
-                  .sections = {},
-                  .plans = plan_section(runs),
-                  .ideal = {}};
-  if (runs.size() > 1) content.title += fmt::format(" and {} more", runs.size() - 1);
-  content.sections = run_sections(runs);
+  Content content{.title = title_of(options, runs), .sections = {}, .plans = {}, .ideal = {}};
+  if (!runs.empty()) add_runs(options, runs, content);
+  for (const std::string& path : options.profiles) {
+    for (ReportSection& section : profile_sections(read_profile(path)))
+      content.sections.push_back(std::move(section));
+  }
+  for (const std::string& path : options.traces)
+    content.sections.push_back(
+        pipeline_section(read_trace(path, options.trace_step), "Pipeline of " + stem_of(path)));
   if (options.study.empty()) return content;
   const std::vector<StudyPoint> points = read_study_file(options.study);
   const IdealFit fit = fit_ideal(points);
@@ -54,11 +86,13 @@ Content content_of(const ReportOptions& options) {
 
 std::string page_of(const Content& content) {
   const std::string model = model_json(content.ideal).dump();
+  const std::string plans_link = content.plans.empty() ? "" : "<a href=\"#plans\">Plans</a>\n";
   return filled(report_files::page_html, {{"title", escaped(content.title)},
                                           {"style", std::string(report_files::page_css)},
                                           {"links", links_of(content.sections)},
+                                          {"plans_link", plans_link},
                                           {"sections", html_of(content.sections)},
-                                          {"plans", html_of({content.plans})},
+                                          {"plans", html_of(content.plans)},
                                           {"ideal_table", html_of(ideal_table(content.ideal))},
                                           {"ideal_model", model},
                                           {"ideal_script", std::string(report_files::ideal_js)},
@@ -67,10 +101,15 @@ std::string page_of(const Content& content) {
 
 }  // namespace
 
-std::string report_path(const std::vector<std::string>& runs) {
-  const fs::path first = fs::path(runs.front()).lexically_normal();
+std::string report_path(const ReportOptions& options) {
+  if (options.runs.empty()) {
+    const std::string& file =
+        options.profiles.empty() ? options.traces.front() : options.profiles.front();
+    return fs::path(file).replace_extension(".html").string();
+  }
+  const fs::path first = fs::path(options.runs.front()).lexically_normal();
   const fs::path folder = first.has_filename() ? first : first.parent_path();
-  if (runs.size() == 1) return folder.string() + ".html";
+  if (options.runs.size() == 1) return folder.string() + ".html";
   return (folder.parent_path() / "report.html").string();
 }
 
@@ -81,11 +120,11 @@ int report(const ReportOptions& options, std::ostream& text, std::ostream& out) 
   Content content = content_of(options);
   if (options.markdown) {
     content.sections.push_back(ideal_section(content.ideal));
-    content.sections.push_back(content.plans);
+    for (ReportSection& plan : content.plans) content.sections.push_back(std::move(plan));
     out << markdown_of(content.title, content.sections) << std::flush;
     return static_cast<int>(ExitCode::done);
   }
-  const std::string path = options.html.empty() ? report_path(options.runs) : options.html;
+  const std::string path = options.html.empty() ? report_path(options) : options.html;
   write_file(path, page_of(content));
   text << "report " << path << std::endl;
   return static_cast<int>(ExitCode::done);

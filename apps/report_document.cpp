@@ -11,6 +11,8 @@ namespace weft {
 
 namespace {
 
+constexpr double usual_width = 500.0;  // of a picture that stands beside another one
+
 bool is_number(const std::string& cell) {
   return cell.find_first_not_of("0123456789.+-e") == std::string::npos &&
          cell.find_first_of("0123456789") != std::string::npos;
@@ -119,17 +121,19 @@ std::string html_of(const std::vector<ReportSection>& sections) {
       if (is_plot && !is_in_plots) text += "<div class=\"plots\">\n";
       if (!is_plot && is_in_plots) text += "</div>\n";
       is_in_plots = is_plot;
-      text += std::visit(Overloaded{[](const std::string& sentence) {
-                                      return "<p>" + escaped(sentence) + "</p>\n";
-                                    },
-                                    [](const ReportTable& table) { return html_of(table); },
-                                    [](const ReportListing& listing) {
-                                      return "<pre>" + escaped(listing.text) + "</pre>\n";
-                                    },
-                                    [](const SvgPicture& picture) {
-                                      return "<figure>" + svg_element(picture) + "</figure>\n";
-                                    }},
-                         block);
+      text += std::visit(
+          Overloaded{
+              [](const std::string& sentence) { return "<p>" + escaped(sentence) + "</p>\n"; },
+              [](const ReportTable& table) { return html_of(table); },
+              [](const ReportListing& listing) {
+                return "<pre>" + escaped(listing.text) + "</pre>\n";
+              },
+              [](const SvgPicture& picture) {
+                const bool is_wide = picture.width > usual_width;
+                return std::string(is_wide ? "<figure class=\"long\">" : "<figure>") +
+                       svg_element(picture) + "</figure>\n";
+              }},
+          block);
     }
     if (is_in_plots) text += "</div>\n";
     text += "</section>\n";

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "apps/leak_mark.hpp"
+#include "apps/rank_parts.hpp"
 #include "apps/report_sections.hpp"
 #include "apps/run_history.hpp"
 #include "apps/skipped_rows.hpp"
@@ -130,64 +131,17 @@ std::vector<ReportBlock> curves_of(const std::vector<RunRecords>& runs) {
   return {draw(training), draw(validation), draw(accuracy), draw(macro_f1)};
 }
 
-std::string rank_label(const Json& rank, std::size_t number) {
-  return fmt::format("{}: tp {} dp {} pp {}", number, rank.value("tp", 0), rank.value("dp", 0),
-                     rank.value("pp", 0));
-}
-
-// Numbers by name of each rank: a bar and a row each. Names of which all are 0 are left out.
-struct RankParts {
-  std::vector<std::string> names;
-  std::vector<std::vector<double>> values;  // one a name, of each rank
-};
+// The numbers under `key` of each rank.
 RankParts parts_of(const Json& ranks, const char* key, double unit) {
-  RankParts parts;
-  std::vector<bool> is_seen;
-  for (const auto& [name, ignored] : ranks.front().at(key).items()) parts.names.push_back(name);
-  is_seen.resize(parts.names.size());
+  std::vector<std::string> labels;
+  std::vector<NamedNumbers> numbers;
   for (const Json& rank : ranks) {
-    std::vector<double>& values = parts.values.emplace_back();
-    for (std::size_t i = 0; i < parts.names.size(); ++i) {
-      values.push_back(rank.at(key).value(parts.names[i], 0.0) / unit);
-      is_seen[i] = is_seen[i] || values.back() > 0.0;
-    }
+    labels.push_back(
+        rank_label(labels.size(), rank.value("tp", 0), rank.value("dp", 0), rank.value("pp", 0)));
+    NamedNumbers& own = numbers.emplace_back();
+    for (const auto& [name, value] : rank.at(key).items()) own.emplace_back(name, value);
   }
-  for (std::size_t i = is_seen.size(); i-- > 0;) {
-    if (is_seen[i]) continue;
-    parts.names.erase(parts.names.begin() + static_cast<std::ptrdiff_t>(i));
-    for (auto& values : parts.values) values.erase(values.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  return parts;
-}
-
-StackPlot stack_of(const std::string& title, const std::string& unit, const Json& ranks,
-                   const RankParts& parts) {
-  StackPlot plot{.title = title, .value_name = unit, .parts = {}, .bars = {}};
-  for (std::size_t i = 0; i < parts.names.size(); ++i)
-    plot.parts.push_back({parts.names[i], plot_color(i)});
-  for (std::size_t rank = 0; rank < parts.values.size(); ++rank)
-    plot.bars.push_back({rank_label(ranks[rank], rank), parts.values[rank]});
-  return plot;
-}
-
-ReportTable table_of(const Json& ranks, const RankParts& parts, const char* sum_name,
-                     const char* more = nullptr) {
-  ReportTable table{{"rank"}, {}};
-  for (const std::string& name : parts.names) table.header.push_back(name);
-  table.header.emplace_back(sum_name);
-  if (more) table.header.emplace_back("in phase");
-  for (std::size_t rank = 0; rank < parts.values.size(); ++rank) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    row.push_back(rank_label(ranks[rank], rank));
-    double sum = 0.0;
-    for (const double value : parts.values[rank]) {
-      row.push_back(fmt::format("{:.3f}", value));
-      sum += value;
-    }
-    row.push_back(fmt::format("{:.3f}", sum));
-    if (more) row.push_back(ranks[rank].value(more, ""));
-  }
-  return table;
+  return rank_parts(std::move(labels), numbers, unit);
 }
 
 ReportSection step_section(const RunRecords& run) {
@@ -218,19 +172,21 @@ ReportSection account_section(const RunRecords& run) {
       {std::string("Each rank's mean step, in ms, by what its main thread did; the parts add up "
                    "to the wall time. communication is what was waited for, not what went on "
                    "behind the computing."),
-       draw(stack_of("A step of each rank", "ms", ranks, parts)),
-       table_of(ranks, parts, "step ms")},
+       draw(stack_of("A step of each rank", "ms", parts)), table_of(parts, "step ms")},
       3};
 }
 
 ReportSection memory_section(const RunRecords& run) {
   const Json& ranks = run.summary["ranks"];
   const RankParts parts = parts_of(ranks, "peak_bytes_by_kind", mib);
+  ReportTable table = table_of(parts, "peak MiB");
+  table.header.emplace_back("in phase");
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    table.rows[i].push_back(ranks[i].value("peak_phase", ""));
   return {"Memory at the peak",
           {std::string("MiB in use at the moment of each rank's peak, and the phase in which it "
                        "was."),
-           draw(stack_of("Memory at the peak", "MiB", ranks, parts)),
-           table_of(ranks, parts, "peak MiB", "peak_phase")},
+           draw(stack_of("Memory at the peak", "MiB", parts)), table},
           3};
 }
 

@@ -7,17 +7,16 @@
 #include <cmath>
 #include <limits>
 
+#include "apps/svg_axes.hpp"
+
 namespace weft {
+
+using namespace svg;
 
 namespace {
 
-// Units of a picture. A phone shows its width on 360 pixels, a screen on about as many as here.
-constexpr double picture_width = 460.0;
 constexpr double plot_height = 200.0;
-constexpr double line_height = 17.0;
-constexpr double letter_width = 6.6;
 constexpr std::size_t most_letters_beside = 18;
-constexpr double left_margin = 56.0, right_margin = 14.0, axis_margin = 38.0;
 
 struct Extent {
   double least = std::numeric_limits<double>::infinity();
@@ -29,95 +28,6 @@ struct Extent {
   }
   bool is_empty() const { return least > greatest; }
 };
-
-std::string text_at(double x, double y, std::string_view anchor, std::string_view text,
-                    std::string_view more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                     anchor, more, escaped(text));
-}
-
-std::string line_from(double x1, double y1, double x2, double y2, std::string_view style) {
-  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1,
-                     x2, y2, style);
-}
-
-constexpr const char* grid_style = "stroke=\"#ddd\"";
-constexpr const char* axis_style = "stroke=\"#666\"";
-
-// Title, then names with their colours, in as many lines as they need. Moves `top` below them.
-std::string heading(const std::string& title, const std::vector<StackPart>& names, double& top) {
-  std::string body = text_at(0, 14, "start", title, " font-weight=\"bold\"");
-  top = 14;
-  double x = picture_width;
-  for (const StackPart& part : names) {
-    const double width = 18 + letter_width * static_cast<double>(part.name.size()) + 12;
-    if (x + width > picture_width) {
-      x = 0;
-      top += line_height;
-    }
-    body +=
-        fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"10\" fill=\"{}\"/>\n", x,
-                    top - 9, part.color);
-    body += text_at(x + 17, top, "start", part.name);
-    x += width;
-  }
-  top += 10;
-  return body;
-}
-
-// Where values stand between two ends of an axis.
-struct Scale {
-  double from, to;    // values
-  double begin, end;  // places
-  double at(double value) const { return begin + (value - from) / (to - from) * (end - begin); }
-};
-
-struct Ticks {
-  std::vector<double> places;
-  std::vector<std::string> labels;
-};
-
-Ticks round_ticks(double least, double greatest, int most) {
-  Ticks ticks{.places = axis_ticks(least, greatest, most), .labels = {}};
-  for (const double tick : ticks.places) ticks.labels.push_back(fmt::format("{:g}", tick));
-  return ticks;
-}
-
-// Of logarithms: powers of two, two of them at least.
-Ticks log2_ticks(double least, double greatest) {
-  Ticks ticks;
-  const auto first = static_cast<int>(std::floor(least));
-  const int last = std::max(first + 1, static_cast<int>(std::ceil(greatest)));
-  for (int i = first; i <= last; ++i) {
-    ticks.places.push_back(i);
-    ticks.labels.push_back(fmt::format("{:g}", std::exp2(i)));
-  }
-  return ticks;
-}
-
-// Ticks of the y axis with lines across, and its name.
-std::string y_axis(const Scale& scale, const Ticks& ticks, const std::string& name) {
-  std::string body;
-  for (std::size_t i = 0; i < ticks.places.size(); ++i) {
-    const double y = scale.at(ticks.places[i]);
-    body += line_from(left_margin, y, picture_width - right_margin, y, grid_style);
-    body += text_at(left_margin - 5, y + 4, "end", ticks.labels[i]);
-  }
-  const double middle = (scale.begin + scale.end) / 2;
-  body += text_at(11, middle, "middle", name,
-                  fmt::format(" transform=\"rotate(-90 11 {:.1f})\"", middle));
-  return body;
-}
-
-std::string x_axis(const Scale& scale, double y, const Ticks& ticks, const std::string& name) {
-  std::string body = line_from(scale.begin, y, scale.end, y, axis_style);
-  for (std::size_t i = 0; i < ticks.places.size(); ++i) {
-    const double x = scale.at(ticks.places[i]);
-    body += line_from(x, y, x, y + 4, axis_style);
-    body += text_at(x, y + 17, "middle", ticks.labels[i]);
-  }
-  return body + text_at((scale.begin + scale.end) / 2, y + 33, "middle", name);
-}
 
 // One path of each stretch without a gap, through places on the axes.
 std::string curve(const PlotLine& line, const std::vector<double>& x, const std::vector<double>& y,
@@ -150,13 +60,6 @@ std::vector<double> places_of(const std::vector<double>& values, bool is_log2) {
                    [](double value) { return std::log2(value); });
   }
   return places;
-}
-
-SvgPicture nothing_to_draw(const std::string& title) {
-  double top = 0.0;
-  std::string body = heading(title, {}, top);
-  body += text_at(0, top + line_height, "start", "no values", " fill=\"#666\"");
-  return {picture_width, top + 2 * line_height, body};
 }
 
 }  // namespace

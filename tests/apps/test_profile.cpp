@@ -1,6 +1,7 @@
 // `weft profile` as a user starts it: rows that add up, delays that are named, and no bit changed.
 #include <catch2/catch.hpp>
 
+#include <fstream>
 #include <numeric>
 #include <string>
 
@@ -87,6 +88,35 @@ TEST_CASE("a slow link is the link's, not a rank's") {
   if (found.at("straggler").is_object()) CHECK(found.at("straggler").at("cause") != "data");
   CHECK(waiting.at("communication_dp").get<double>() >
         2.0 * waiting.at("straggler_wait").get<double>());
+}
+
+TEST_CASE("a report shows what was profiled, beside a run") {
+  const std::string run = fresh_run("profile-run");
+  REQUIRE(train(plan(), run).exit_code == 0);
+  const std::string file = run + "/../profile.json", trace = run + "/../stages.json";
+  const ProcessResult profiled = run_weft_ranks(
+      2, "profile " + plan() + " --steps 8 --warmup 4 --json --set layout.pp=2 --trace " + trace);
+  REQUIRE(profiled.exit_code == 0);
+  std::ofstream(file) << profiled.out;
+  // Names of files end where the next word begins.
+  const ProcessResult shown = run_weft("report --markdown --profile " + file + " --profile " +
+                                       file + " --trace-step 7 --trace " + trace + " " + run);
+  INFO(shown.text << shown.out);
+  REQUIRE(shown.exit_code == 0);
+  const Json rank = profiled.json().at("ranks").at(1);
+  double wall_ms = 0.0;
+  for (const Json& ns : rank.at("ns")) wall_ms += ns.get<double>() * 1e-6 / 8;
+  for (const std::string& part : std::vector<std::string>{
+           "## Run profile-run", "8 steps after 4 of warm-up", "| 1: tp 0 dp 0 pp 1 |",
+           "## Pipeline of stages", "step 7 of 5 to 12", "of 2 stages and"}) {
+    INFO(part);
+    CHECK(contains(shown.out, part));
+  }
+  const std::size_t row = shown.out.find("| 1: tp 0 dp 0 pp 1 |");
+  const std::string line = shown.out.substr(row, shown.out.find('\n', row) - row);
+  // The last cell; groups of one rank, of which there are microseconds, are left out.
+  const double shown_ms = std::stod(line.substr(line.rfind('|', line.size() - 2) + 1));
+  CHECK(shown_ms == Approx(wall_ms).epsilon(1e-3).margin(0.05));
 }
 
 TEST_CASE("what cannot be profiled is told in one message") {

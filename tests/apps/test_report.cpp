@@ -163,8 +163,9 @@ TEST_CASE("several runs, one of them without an end", "[report]") {
                          "| b | no end recorded | - | 60 | 1.9000 |",
                          "Its ranks' time and memory are recorded at the end",
                          "It was not used by this run."});
-  CHECK(report_path({"runs/a", "runs/b"}) == "runs/report.html");
-  CHECK(report_path({"runs/a/"}) == "runs/a.html");
+  CHECK(report_path({.runs = {"runs/a", "runs/b"}, .study = "", .html = ""}) ==
+        "runs/report.html");
+  CHECK(report_path({.runs = {"runs/a/"}, .study = "", .html = ""}) == "runs/a.html");
 }
 
 TEST_CASE("a study is drawn with the ideal line, and the sliders begin there", "[report]") {

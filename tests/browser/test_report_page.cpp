@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -38,7 +39,7 @@ ProcessResult done(const ProcessResult& result) {
   return result;
 }
 
-// The page of a real run of two ranks and of a study.
+// The page of a real run of two ranks, of a study, and of a profile of two stages.
 std::string make_page() {
   const std::string folder = weft::test::fresh_folder("report");
   const std::string data = folder + "/data";
@@ -50,7 +51,13 @@ std::string make_page() {
   const ProcessResult study = done(weft::test::run_weft_ranks(
       2, "layouts " + plan + " --steps 6 --json --grid 'tp=1,2 dp=1,2'"));
   std::ofstream(folder + "/study.json") << study.out;
-  done(weft::test::run_weft("report " + folder + "/it --study " + folder + "/study.json"));
+  const ProcessResult profile = done(weft::test::run_weft_ranks(
+      2, "profile " + plan + " --steps 5 --warmup 2 --json --set layout.pp=2 --trace " + folder +
+             "/stages.json"));
+  std::ofstream(folder + "/profile.json") << profile.out;
+  done(weft::test::run_weft("report " + folder + "/it --study " + folder +
+                            "/study.json --profile " + folder + "/profile.json --trace " + folder +
+                            "/stages.json --trace-step 4"));
   return folder + "/it.html";
 }
 
@@ -107,6 +114,13 @@ move("hidden_ms", 99);
 found.clamped = result();
 move("stages", 4); move("microbatches", 16); move("replicas", 1);
 found.pipeline = result();
+const long = document.querySelector("figure.long");
+found.cells = [...document.querySelectorAll("rect.cell")].filter((cell) =>
+  cell.textContent.includes("microbatch")).map((cell) => [cell.textContent.split(":")[0],
+  cell.getBoundingClientRect().width]);
+found.long = { inner: long.scrollWidth, outer: long.clientWidth };
+found.profile = document.getElementById("profile-profile").textContent;
+found.account = document.getElementById("where-each-rank-s-time-went").querySelectorAll("rect.part").length;
 found.errors = window.errors;
 const pre = document.createElement("pre");
 pre.id = "found";
@@ -163,6 +177,24 @@ TEST_CASE("a report's page in Chromium") {
   // A phone scrolls a wide table, never the page.
   CHECK(found.at("width") <= 500);
   CHECK(found.at("scrollWidth") <= found.at("clientWidth"));
+
+  // A profile's account, and a traced step of two stages: each passes all microbatches forward and
+  // back. The picture scrolls by itself, so that a cell is not too small for a finger.
+  CHECK(found.at("profile").get<std::string>().find("5 steps after 2 of warm-up") !=
+        std::string::npos);
+  CHECK(found.at("account") >= 2 * 3);  // forward, backward and bubble of two ranks at least
+  CHECK(found.at("long").at("inner") > found.at("long").at("outer"));
+  std::map<std::string, int> passes;
+  for (const Json& cell : found.at("cells")) {
+    CHECK(cell.at(1) > 0.0);
+    ++passes[cell.at(0)];
+  }
+  const auto num_microbatches = passes.size() / 2;
+  CHECK(num_microbatches >= 4);
+  for (std::size_t k = 0; k < num_microbatches; ++k) {
+    CHECK(passes["forward of microbatch " + std::to_string(k)] == 2);
+    CHECK(passes["backward of microbatch " + std::to_string(k)] == 2);
+  }
 
   // The course's figures (sections 4, 5 and 7) by moved sliders: 72/N + 12 + 18 ms on four devices,
   // 52 ms with the local computing measured there, 40 ms with 12 ms hidden.
