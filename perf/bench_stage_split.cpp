@@ -86,6 +86,7 @@ class SleepingStage final : public pipeline::StageWork {
     fixed_ms_ = block_ms_ = {};
     return cost;
   }
+  const Shape& boundary() const { return boundary_; }
 
  private:
   void sleep(double fixed_ms, double block_ms, double& fixed_sum, double& block_sum) {
@@ -127,7 +128,7 @@ double step_ms(Communicator& pp, pipeline::Runner& runner, SleepingStage& work,
   work.set_blocks(split[static_cast<std::size_t>(pp.rank())]);
   pp.barrier();
   const auto begin = Clock::now();
-  runner.run(work);
+  runner.run(work, work.boundary());
   pp.barrier();
   return ms_since(begin);
 }
@@ -140,7 +141,7 @@ void run(Transport& transport, const Sizes& sizes) {
   const Shape boundary{64, 256};
   SleepingStage work(context, pp, boundary, sizes);
   const pipeline::Schedule schedule = pipeline::one_f_one_b(p, sizes.num_microbatches);
-  pipeline::Runner runner(context, pp, pipeline::lower(schedule), boundary);
+  pipeline::Runner runner(context, pp, pipeline::lower(schedule));
 
   Blocks even;
   for (int stage = 0; stage < p; ++stage)
