@@ -136,9 +136,8 @@ void add_async(CLI::App& app, CommandLine& line) {
 
 void add_slices(CLI::App& app, std::vector<std::string>& slices, const std::string& what) {
   app.add_option("--slices", slices,
-                 what + ": class; time or time=N (bank; for text position): in parts of equal size; "
-                        "column:NAME: by a category, or by quartiles of the training part; may be "
-                        "repeated, or a list with commas")
+                 what + ": class; time or time=N (text: position): in equal parts; column:NAME: by a "
+                        "category or quartiles of the training part; repeated, or with commas")
       ->delimiter(',')
       ->take_all()
       ->type_name("WHAT");
@@ -258,13 +257,11 @@ void add_data(CLI::App& app, CommandLine& line) {
   };
   add_reader("info", "what a folder holds");
   CLI::App* check = add_reader(
-      "check", "classes of each split and of slices of it, damaged rows (exit code 5), equal images, "
-               "rows or windows, and those that two splits share (exit code 1)");
+      "check", "classes of splits and slices, damaged rows (code 5), leaks between splits (code 1)");
   check->add_option("--plan", line.inputs.plan_path,
                     "the plan whose data set and split are meant (default: one that fits the set)");
   add_slices(*check, line.data_slices,
-             "slices of each split in which classes are counted (default: bank: time; ag_news: "
-             "column:tokens; cifar10: column:file)");
+             "slices in which classes are counted (default: time, column:tokens or column:file)");
 }
 
 int run_command(const CLI::App& app, const CommandLine& line, Session& session,
