@@ -1,6 +1,8 @@
 // A legal plan for tests to spoil, and the means to follow the advice of a fault.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -65,6 +67,19 @@ inline Plan with_fix(Plan plan, const PlanFix& fix) {
     }
   }
   return plan;
+}
+
+using Spoil = std::function<void(Plan&)>;
+
+// "key: message" of each fault of the sample plan with a change, a line each.
+inline std::string faults_of(const Spoil& spoil, std::optional<index_t> num_ranks = std::nullopt) {
+  Plan plan = sample_plan();
+  spoil(plan);
+  std::string text;
+  for (const PlanFault& fault : validate(plan, num_ranks)) {
+    text += (text.empty() ? "" : "\n") + fault.key + ": " + fault.message;
+  }
+  return text;
 }
 
 }  // namespace weft::testing
