@@ -27,6 +27,7 @@
 #include "apps/layouts_command.hpp"
 #include "apps/profile_command.hpp"
 #include "apps/report_arguments.hpp"
+#include "apps/train_arguments.hpp"
 #include "apps/train_command.hpp"
 #include "apps/usage_fault.hpp"
 #include "apps/version_command.hpp"
@@ -105,19 +106,7 @@ void add_train(CLI::App& app, CommandLine& line) {
                    "go on from a checkpoint of the run folder: auto (the newest valid one, or the "
                    "beginning), or a step")
       ->type_name("auto|STEP");
-  train
-      ->add_option("--trace", line.trace.path,
-                   "record steps of all ranks in Chrome's format, for ui.perfetto.dev; FILE.json "
-                   "is replaced where it exists (default: trace.json in the run folder)")
-      ->expected(0, 1)
-      ->type_name("FILE");
-  train
-      ->add_option("--trace-steps", line.trace.num_steps,
-                   "with --trace: so many steps, after the warm-up of step times")
-      ->capture_default_str();
-  train->add_flag("--tensorboard", line.train.tensorboard,
-                  "also write loss, accuracy, learning rate, times and evaluations as event files "
-                  "to RUN/tensorboard; a resume goes on with them unasked");
+  add_records(*train, line.train, line.trace);
   train->add_flag("--strict", line.resume.strict,
                   "with --resume auto: stop at a damaged checkpoint, instead of an older one");
   train->add_flag("--allow-plan-change", line.resume.allow_plan_change,

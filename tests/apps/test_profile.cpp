@@ -107,7 +107,7 @@ TEST_CASE("a report shows what was profiled, beside a run") {
   double wall_ms = 0.0;
   for (const Json& ns : rank.at("ns")) wall_ms += ns.get<double>() * 1e-6 / 8;
   for (const std::string& part : std::vector<std::string>{
-           "## Run profile-run", "8 steps after 4 of warm-up", "| 1: tp 0 dp 0 pp 1 |",
+           "## Run run\n", "8 steps after 4 of warm-up", "| 1: tp 0 dp 0 pp 1 |",
            "## Pipeline of stages", "step 7 of 5 to 12", "of 2 stages and"}) {
     INFO(part);
     CHECK(contains(shown.out, part));
