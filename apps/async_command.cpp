@@ -206,9 +206,15 @@ class AsyncJob {
     summary.update(record_->json());
     if (!data_.split.validation.empty()) {
       const Evaluation evaluation = owner->evaluate(EvalSplit::validation);
-      summary["metrics"] =
+      const Json metrics =
           metrics_json(evaluation, data_.samples->class_names(), best_threshold(evaluation));
-      summary["metrics"]["split"] = name_of(EvalSplit::validation);
+      Json line{{"step", owner->steps_done()}, {"split", name_of(EvalSplit::validation)}};
+      line.update(metrics);
+      line["samples"] = evaluation.samples;
+      mark_leak(plan_.task, line);
+      log_->add_evaluation(line.dump());
+      for (const auto& [name, value] : metrics.items())
+        summary["metrics"]["validation_" + name] = value;
     }
     log_->write_summary(summary.dump(2));
     print(summary);
@@ -233,7 +239,8 @@ class AsyncJob {
     }
     if (summary.contains("metrics"))
       text_ << fmt::format("validation loss {:.4f}{}\n",
-                           summary.at("metrics").at("loss").get<double>(), leak_remark(plan_.task));
+                           summary.at("metrics").at("validation_loss").get<double>(),
+                           leak_remark(plan_.task));
     text_ << fmt::format("state {}\nsummary {}/summary.json\n",
                          summary.at("state_hash").get<std::string>(), run_folder_)
           << std::flush;

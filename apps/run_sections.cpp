@@ -272,6 +272,8 @@ std::vector<ReportBlock> marks_of(const RunRecords& run) {
     leaking.allow_leak = true;
     marks.emplace_back(fmt::format("{}: {}.", run.name, leak_mark(leaking)));
   }
+  if (run.summary.is_object() && run.summary.contains("objective"))
+    marks.emplace_back(fmt::format("{}: {}.", run.name, run.summary["objective"].get<std::string>()));
   const std::string skipped = skipped_text(run.summary);
   if (!skipped.empty()) marks.emplace_back(fmt::format("{}: {}.", run.name, skipped));
   return marks;

@@ -75,6 +75,10 @@ TEST_CASE("a run is marked, its bound holds, and its record repeats it on one ra
       updates += summary.at("workers").at(rank).at("updates").get<int>();
     }
     CHECK(updates == 12 * 4);
+    const ProcessResult report = run_weft("report " + run + " --markdown");
+    INFO(report.text);
+    REQUIRE(report.exit_code == 0);
+    CHECK(report.out.find("asynchronous updates, staleness at most 5") != std::string::npos);
     const ProcessResult same =
         run_weft("async " + plan(model) + " --set layout.dp=4 --replay " + run + " --json");
     INFO(same.text);

@@ -61,31 +61,23 @@ TEST_CASE("the heap is watched", "[checkpoint][state][memory]") {
 }
 
 TEST_CASE("a load takes a window of memory, not a tensor's", "[checkpoint][state][memory]") {
-  // Pieces of the second lie strided in memory where tp cuts it. Tensors of 8 MiB, and of 24.
-  constexpr index_t width = 1024, small_rows = 2048, large_rows = 3 * small_rows;
-  const auto model = [](index_t rows) {
-    return SomeModel{{"up", cut({rows, width}, 0)}, {"down", cut({width, rows}, 1)}};
-  };
+  // Pieces of the second lie strided in memory where tp cuts it. Tensors of 24 MiB, three of each
+  // with the optimizer's; how much of its window a load fills depends on who is quicker, the disk
+  // or the rank.
+  constexpr index_t width = 1024, rows = 6144;
+  const SomeModel model{{"up", cut({rows, width}, 0)}, {"down", cut({width, rows}, 1)}};
   const StateLayout one{.shards = 2}, two{.shards = 2, .tp = 2},
       slices{.shards = 2, .dp = 2, .zero = true, .bucket_bytes = index_t{4} << 20};
   for (const StateLayout& from : {one, two}) {
     const TemporaryFolder folder;
-    for (const index_t rows : {small_rows, large_rows}) {
-      on_state_ranks(model(rows), from,
-                     [&](StateRank& rank) { rank.save(folder.path(), rows, 100, false); });
-    }
-    const HeapUse of_small =
-        use_of_load(model(small_rows), one, folder / step_folder_name(small_rows));
+    on_state_ranks(model, from,
+                   [&](StateRank& rank) { rank.save(folder.path(), rows, 100, false); });
     for (const StateLayout& to : {one, two, slices}) {
-      const HeapUse of_large =
-          use_of_load(model(large_rows), to, folder / step_folder_name(large_rows));
-      INFO("from " << from.text() << " to " << to.text() << ": at most " << of_large.peak_bytes
-                   << " bytes, at once " << of_large.largest_bytes << "; one rank for the small "
-                   << of_small.peak_bytes << ", at once " << of_small.largest_bytes);
-      // A window for each rank, and somewhat longer lists of what to read.
-      const auto num_ranks = static_cast<std::size_t>(to.num_ranks());
-      CHECK(of_large.peak_bytes < num_ranks * (of_small.peak_bytes + 2 * mib));
-      CHECK(of_large.largest_bytes < of_small.largest_bytes + 2 * mib);
+      const HeapUse use = use_of_load(model, to, folder / step_folder_name(rows));
+      INFO("from " << from.text() << " to " << to.text() << ": at most " << use.peak_bytes
+                   << " bytes, at once " << use.largest_bytes);
+      CHECK(use.peak_bytes < static_cast<std::size_t>(to.num_ranks()) * 22 * mib);
+      CHECK(use.largest_bytes < 8 * mib);
     }
   }
 }
