@@ -131,6 +131,7 @@ class AsyncJob {
     while (task.batch != WorkerTask::none) {
       const TimeAccount before = TimeAccount::at(worker.trace());
       GradientNote note = worker.compute(task);
+      note.compute_ns -= std::exchange(served_ns_, 0);
       note.wait_ns = waited_ns;
       const std::int64_t begin_ns = worker.trace().now_ns();
       {
@@ -161,7 +162,11 @@ class AsyncJob {
         },
         [&](float* to) { owner.get_values(to); });
     // The others are served while this rank computes, too.
-    const auto serve = [&] { server.poll(); };
+    const auto serve = [&] {
+      const std::int64_t begin_ns = worker.trace().now_ns();
+      server.poll();
+      served_ns_ += worker.trace().now_ns() - begin_ns;
+    };
     worker.trainer()->watch_gradients(
         {.piece = [&](const Parameter&, index_t) { serve(); }, .token_blocks = serve});
     work_on(worker, [&](const GradientNote& note, const float* gradient, float* values) {
@@ -204,6 +209,7 @@ class AsyncJob {
     mark_leak(plan_.task, summary);
     mark_skipped(data_.skipped, summary);
     summary.update(record_->json());
+    log_->write_summary(summary.dump(2));  // an evaluation may take long
     if (!data_.split.validation.empty()) {
       const Evaluation evaluation = owner->evaluate(EvalSplit::validation);
       const Json metrics =
@@ -262,6 +268,7 @@ class AsyncJob {
   std::unique_ptr<RunLog> log_;
   std::unique_ptr<AsyncRecord> record_;
   Clock::time_point begin_, last_;  // of the training, of the update before
+  std::int64_t served_ns_ = 0;      // within the task under way
   double training_s_ = 0.0;
   StepStatistics times_{0};  // from one update to the next
 };
@@ -270,8 +277,13 @@ class AsyncJob {
 
 int train_async(const AsyncOptions& options, Session& session, std::ostream& text,
                 std::ostream& out) {
-  if (!options.replay.empty())
+  if (!options.replay.empty()) {
+    require(options.run_folder.empty() && options.delays.empty() && !options.max_staleness,
+            ExitCode::usage,
+            "--replay: expected no --run, --delay or --max-staleness beside it: what was recorded "
+            "is repeated, and nothing is written");
     return replay_async(options.inputs, options.replay, session, options.json, text, out);
+  }
   return AsyncJob(options, session, text, out).run();
 }
 

@@ -14,6 +14,7 @@
 #include "apps/async_record.hpp"
 #include "apps/async_worker.hpp"
 #include "core/kokkos_session.hpp"
+#include "io/plan_file.hpp"
 
 namespace weft {
 
@@ -49,13 +50,26 @@ std::string repeat(const std::vector<RecordedUpdate>& updates, AsyncWorker& work
   return "";
 }
 
-std::string recorded_state(const std::string& run_folder) {
+// Of the run with this plan, or an error: with another one all bits differ.
+std::string recorded_state(const std::string& run_folder, const Plan& plan) {
   std::ifstream file(run_folder + "/summary.json");
   const auto summary = nlohmann::json::parse(file, nullptr, false);
-  require(summary.is_object() && summary.contains("state_hash"), ExitCode::data,
+  require(summary.is_object() && summary.contains("objective"), ExitCode::data,
           fmt::format("{}/summary.json: expected the summary of an asynchronous run that came to "
                       "its end; found none",
                       run_folder));
+  require(plan.is_exact(), ExitCode::usage,
+          "--replay: expected numerics.mode = \"exact\", in which the same gradients have the same "
+          "bits; found \"fast\"");
+  const index_t num_workers = summary.at("layout").at("dp");
+  require(plan.layout.dp == num_workers, ExitCode::usage,
+          fmt::format("--replay: expected the run's layout.dp = {}; found {}; set it", num_workers,
+                      plan.layout.dp));
+  const std::string expected = summary.at("plan_hash"), found = plan_fingerprint(plan);
+  require(found == expected, ExitCode::usage,
+          fmt::format("--replay: expected the run's plan (hash {}); found another one ({}); give "
+                      "{}/plan.toml, or the same PLAN and --set",
+                      expected, found, run_folder));
   return summary.at("state_hash").get<std::string>();
 }
 
@@ -70,7 +84,7 @@ int replay_async(const RunInputs& inputs, const std::string& run_folder, Session
   const Plan of_worker = worker_plan(plan);
   const TrainingData data = start.open_data(inputs, plan);
   const std::vector<RecordedUpdate> updates = read_updates(run_folder + "/run.jsonl");
-  const std::string recorded = recorded_state(run_folder);
+  const std::string recorded = recorded_state(run_folder, plan);
   const KokkosSession kokkos(static_cast<int>(plan.layout.threads));
   AsyncWorker worker(of_worker, data);
   LoneTrainer owner(of_worker, data);

@@ -39,6 +39,11 @@ class Timer {
   std::int64_t begin_ns_;
 };
 
+// Where stages are split again, a checkpoint takes the place of the state in memory.
+bool reads_back(const Plan& plan) {
+  return plan.checkpoint.read_back || (plan.layout.measures_stages && plan.layout.pp > 1);
+}
+
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(Communicator& world, const Plan& plan, const TrainingData& data,
@@ -57,10 +62,10 @@ void RunCheckpoints::check_build(const Plan& plan, bool resumes) {
           "this build of weft has no HDF5 and so no checkpoints: leave out --resume and set "
           "checkpoint.every_steps = 0, checkpoint.every = \"0s\" and checkpoint.overhead = 0.0, or "
           "build with -DWEFT_HDF5=ON");
-  require(hdf5::is_built_in() || !plan.layout.measures_stages || plan.layout.pp == 1,
-          ExitCode::usage,
-          "layout.stages = \"measured\": stages are split again through a checkpoint, and this build "
-          "of weft has no HDF5: expected \"even\" or a list, or a build with -DWEFT_HDF5=ON");
+  require(
+      hdf5::is_built_in() || !plan.layout.measures_stages || plan.layout.pp == 1, ExitCode::usage,
+      "layout.stages = \"measured\": stages are split again through a checkpoint, and this build "
+      "of weft has no HDF5: expected \"even\" or a list, or a build with -DWEFT_HDF5=ON");
 }
 
 std::unique_ptr<Lease> RunCheckpoints::take_lease(const Plan& plan, bool resumes,
@@ -87,6 +92,7 @@ void RunCheckpoints::identify(const Trainer& trainer) {
 index_t RunCheckpoints::restore(Trainer& trainer, const ResumeOptions& options) {
   identify(trainer);
   steps_saved_ = Resume(world_, folder_, options, plan_, identity_, text_).restore(trainer);
+  steps_intact_ = steps_saved_;
   return steps_saved_;
 }
 
@@ -125,7 +131,7 @@ void RunCheckpoints::make_writer(const Trainer& trainer) {
   if (writer_) return;
   const CheckpointOptions options{.folder = folder_,
                                   .retention = retention_of(plan_, history_),
-                                  .read_back = plan_.checkpoint.read_back,
+                                  .read_back = reads_back(plan_),
                                   .num_threads = static_cast<int>(plan_.layout.threads),
                                   .program = version_number(),
                                   .plan_name = plan_.name,
@@ -228,6 +234,7 @@ SaveResult RunCheckpoints::remember(SaveResult saved, Trainer& trainer) {
     steps_saved_ = saved.step;
     last_path_ = saved.path;
   }
+  if (saved.is_saved && saved.fault.empty() && reads_back(plan_)) steps_intact_ = saved.step;
   // At the end the one under way comes first, then another one. In the background the rest of the
   // time went by in steps.
   const double seconds = saved.is_in_background ? saved.work_s() : saved.write_s + saved.verify_s;

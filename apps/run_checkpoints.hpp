@@ -66,9 +66,9 @@ class RunCheckpoints {
   // within a step: the save under way is worth having.
   std::vector<SaveResult> finish(Trainer& trainer);
   // Collective, between steps. The state of this step on the disk: what was under way is waited
-  // for, then it is saved if it was not yet. Whether that went well says has_saved().
+  // for, then it is saved if it was not yet. Whether that went well says has_intact().
   std::vector<SaveResult> save_now(Trainer& trainer);
-  // Collective, after that, has_saved() being true: the trainer is split into stages of so many
+  // Collective, after that, has_intact() being true: the trainer is split into stages of so many
   // blocks and gets its state back, resharded.
   void split_again(Trainer& trainer, const std::vector<index_t>& stages);
   bool is_saving() const { return writer_ && writer_->is_under_way(); }
@@ -77,6 +77,8 @@ class RunCheckpoints {
   bool last_save_failed() const { return last_save_failed_; }
   // Whether the newest one is of so many steps, and where it lies if this process saved it.
   bool has_saved(index_t steps_done) const { return steps_done == steps_saved_; }
+  // Whether it is also known to be sound: read back, or loaded from.
+  bool has_intact(index_t steps_done) const { return steps_done == steps_intact_; }
   const std::string& last_path() const { return last_path_; }
   // The longest that saving after a step can take as far as is known: of one under way, too.
   double longest_save_s() const;
@@ -102,6 +104,7 @@ class RunCheckpoints {
   RunIdentity identity_;
   std::optional<CheckpointWriter> writer_;  // from the first save on
   index_t steps_saved_ = -1;                // steps done of the checkpoint that is there
+  index_t steps_intact_ = -1;               // of the newest one that is known to be sound
   bool last_save_failed_ = false;
   SavePace pace_;
   index_t first_step_ = 0;  // steps done before those of this process

@@ -161,6 +161,8 @@ bool StageResplit::after_step(double step_ms) {
   }
   if (num_since_ > num_warm_up) step_ms_.push_back(step_ms);
   if (std::ssize(step_ms_) < num_measured) return false;
+  // As with other saves on the way: none of a state whose steps are being skipped.
+  if (clock_ && trainer_.num_skipped_in_a_row() > 0) return false;
   if (is_split_) {
     judge();
     return false;

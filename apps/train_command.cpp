@@ -282,11 +282,12 @@ class TrainJob {
     if (is_first()) log_->sync();
     const Trace& trace = trainer.context().trace;
     const std::int64_t begin_ns = trace.now_ns();
+    if (!checkpoints_->has_saved(trainer.steps_done())) check_replicas(trainer, true);
     for (const SaveResult& saved : checkpoints_->save_now(trainer)) say(saved);
-    const bool is_saved = checkpoints_->has_saved(trainer.steps_done());
+    const bool is_saved = checkpoints_->has_intact(trainer.steps_done());
     if (is_saved) checkpoints_->split_again(trainer, resplit_->stages());
     resplit_->end(ms_of(trace.now_ns() - begin_ns),
-                  is_saved ? "" : "the checkpoint that they need could not be saved");
+                  is_saved ? "" : "the checkpoint that they need could not be saved and read back");
   }
 
   void say_news() {

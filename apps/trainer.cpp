@@ -81,6 +81,7 @@ void Trainer::split_again(std::vector<index_t> stages) {
   parameters_ = {};
   plan_.layout.stages = std::move(stages);
   build_stage();
+  work_->slow_down(delay_);
 }
 
 void Trainer::start_loader() {

@@ -87,7 +87,7 @@ class Trainer {
   }
 
   // Each later step takes this rank so much longer; changes no bit.
-  void slow_down(std::chrono::nanoseconds delay) { work_->slow_down(delay); }
+  void slow_down(std::chrono::nanoseconds delay) { work_->slow_down(delay_ = delay); }
 
   // Of this rank's stage, in the steps from now on; null: none. It ends with the stage.
   void time_stage(StageClock* clock) { work_->set_clock(clock); }
@@ -171,6 +171,7 @@ class Trainer {
   std::vector<double> losses_;  // NaN: a step that was left out
   index_t num_skipped_ = 0;
   std::string fingerprint_;
+  std::chrono::nanoseconds delay_{};
 };
 
 }  // namespace weft

@@ -172,7 +172,8 @@ Order parse_order(std::string_view text) {
   }
   const bool is_known = std::any_of(points().begin(), points().end(),
                                     [&](const PointInfo& point) { return point.name == order.at; });
-  require(is_known && (order.deed != Deed::full || order.at == "save.shard"), ExitCode::usage,
+  const bool can_fail = order.at == "save.shard" || order.at == "save.read_back";
+  require(is_known && (order.deed != Deed::full || can_fail), ExitCode::usage,
           fmt::format("{}: {} cannot come at \"{}\"; it is for weft drill alone: unset it",
                       order_variable, name_of(order.deed), order.at));
   return order;

@@ -13,7 +13,8 @@
 
 namespace weft::drill {
 
-// kill, term, stop: the signal; full: the write fails with "no space left on device", once.
+// kill, term, stop: the signal; full: the write fails with "no space left on device", once, or the
+// reading back, which `weft drill` does not try.
 enum class Deed { kill, term, stop, full };
 
 // One rank, once: at the first time that it comes to `at` in `step` or later (steps from 1; a

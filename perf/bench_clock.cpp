@@ -10,6 +10,7 @@
 #include <exception>
 #include <vector>
 
+#include "core/error.hpp"
 #include "parallel/comm/gather_values.hpp"
 #include "parallel/comm/rank_clock.hpp"
 #include "parallel/comm/transport_registry.hpp"
@@ -55,6 +56,8 @@ int main(int argc, char** argv) {
   const int num_readings = argc > 1 ? std::atoi(argv[1]) : 200;
   const auto session = make_session(&argc, &argv);
   try {
+    require(session->size() > 1 && num_readings > 0, ExitCode::usage,
+            "bench_clock: expected 2 ranks or more, and 1 reading or more");
     for (const char* name : {"mpi", "ucx"}) run(*make_transport(name, *session), num_readings);
   } catch (const std::exception& error) {
     session->abort(ExitCode::failed, error.what());

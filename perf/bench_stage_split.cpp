@@ -194,10 +194,13 @@ int main(int argc, char** argv) {
   if (argc > 3) sizes.num_microbatches = std::atol(argv[3]);
   if (argc > 4) sizes.num_rounds = std::atoi(argv[4]);
   const auto session = make_session(&argc, &argv);
-  const auto transport = make_transport("mpi", *session);
   const KokkosSession kokkos(1);
   try {
-    run(*transport, sizes);
+    require(
+        sizes.num_blocks >= session->size() && sizes.num_microbatches > 0 && sizes.num_rounds > 0,
+        ExitCode::usage,
+        "bench_stage_split: expected as many blocks as ranks, and 1 microbatch and round or more");
+    run(*make_transport("mpi", *session), sizes);
   } catch (const std::exception& error) {
     session->abort(ExitCode::failed, error.what());
   }

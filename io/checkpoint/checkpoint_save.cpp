@@ -72,8 +72,8 @@ void CheckpointSave::work(const std::stop_token& stop, WorkPace* pace) {
   const auto begin = Clock::now();
   const double rested_before_s = pace ? pace->rested_s() : 0.0;
   if (pace) pace->begin();
-  drill::reach_stage(name_of(stage_), false);
   my_fault_ = fault_of([&] {
+    drill::reach_stage(name_of(stage_), false);
     switch (stage_) {
       case Stage::write:
         record_ = shard_.write(StagingFolder::path_of(options_.folder, progress_.step, id_),

@@ -19,14 +19,15 @@ StalenessBound::StalenessBound(int num_workers, index_t limit)
 }
 
 bool StalenessBound::may_apply(int worker) const {
-  std::vector<index_t> due;
+  std::vector<index_t> bases;
   for (std::size_t other = 0; other < based_on_.size(); ++other) {
     if (other != static_cast<std::size_t>(worker) && based_on_[other])
-      due.push_back(*based_on_[other] + limit_);
+      bases.push_back(*based_on_[other]);
   }
-  std::sort(due.begin(), due.end());
-  for (std::size_t k = 0; k < due.size(); ++k) {
-    if (due[k] < version_ + 1 + static_cast<index_t>(k)) return false;
+  std::sort(bases.begin(), bases.end());
+  // How stale each becomes where they are applied next, the first to fall due first.
+  for (std::size_t k = 0; k < bases.size(); ++k) {
+    if (version_ + 1 + static_cast<index_t>(k) - bases[k] > limit_) return false;
   }
   return true;
 }

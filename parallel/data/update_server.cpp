@@ -1,6 +1,7 @@
 #include "parallel/data/update_server.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
@@ -147,6 +148,19 @@ void UpdateServer::finish() {
   for (Worker& worker : workers_) wait_for_all(worker.sending);
 }
 
+std::string UpdateServer::late_message() const {
+  std::vector<int> late;
+  for (int worker = 0; worker < group_.size(); ++worker) {
+    const bool is_here = std::find(arrived_.begin(), arrived_.end(), worker) != arrived_.end();
+    if (workers_[static_cast<std::size_t>(worker)].is_computing && !is_here) late.push_back(worker);
+  }
+  return fmt::format(
+      "no gradient came from worker {} in {} s (comm.timeout_s), and {} others wait for theirs by "
+      "--max-staleness {}; see what it does, or allow a longer time",
+      fmt::join(late, ", "), group_.progress()->options().deadline.count() / 1000, arrived_.size(),
+      bound_.limit());
+}
+
 void UpdateServer::serve_until(const std::function<bool()>& is_done) {
   Waiter waiter(group_.progress()->options());
   while (true) {
@@ -156,10 +170,7 @@ void UpdateServer::serve_until(const std::function<bool()>& is_done) {
     if (applied_any) waiter = Waiter(group_.progress()->options());
     if (moved_any) waiter.restart();
     if (applied_any || moved_any) continue;
-    require(waiter.pause(), ExitCode::peer,
-            fmt::format("no gradient came from any of {} workers in {} s (comm.timeout_s); see "
-                        "what they do, or allow a longer time",
-                        group_.size() - 1, group_.progress()->options().deadline.count() / 1000));
+    require(waiter.pause(), ExitCode::peer, late_message());
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/range.hpp"
@@ -33,7 +34,7 @@ struct GradientNote {
   double accuracy = 0.0;
   index_t epoch = 0;
   index_t num_real = 0;         // samples
-  std::int64_t compute_ns = 0;  // of data, forward and backward
+  std::int64_t compute_ns = 0;  // of data, forward and backward, without serving others
   std::int64_t wait_ns = 0;     // for the task before
 };
 
@@ -86,6 +87,7 @@ class UpdateServer {
   // Until `is_done`: polls, and sleeps in between where nothing comes.
   void serve_until(const std::function<bool()>& is_done);
   WorkerTask next_task();
+  std::string late_message() const;
 
   Communicator& group_;
   index_t count_;
@@ -96,7 +98,7 @@ class UpdateServer {
   Values values_;
   std::vector<Worker> workers_;
   float* own_values_ = nullptr;  // where member 0's own worker wants them
-  std::vector<int> arrived_;  // in that order, not applied yet
+  std::vector<int> arrived_;     // in that order, not applied yet
 };
 
 // At the other members.

@@ -87,15 +87,29 @@ TEST_CASE("a run is marked, its bound holds, and its record repeats it on one ra
   }
 }
 
-TEST_CASE("a replay of other samples is told apart, and at which update") {
+TEST_CASE("a record that was changed is told apart, at the update; another plan is refused") {
   const std::string run = fresh_run("async-other");
   run_async(plan("mlp"), run, 2);
-  const ProcessResult other =
-      run_weft("async " + plan("mlp") + " --set layout.dp=2 --set numerics.seed=99 --replay " +
-               run + " --json");
-  CHECK(other.exit_code == 1);
-  CHECK(other.json().at("same_bits") == false);
-  CHECK(other.text.find("update 1 (worker") != std::string::npos);
+  const std::string replay =
+      "async " + plan("mlp") + " --set layout.dp=2 --replay " + run + " --json ";
+  for (const char* other : {"--set numerics.seed=99", "--set layout.dp=1",
+                            "--set numerics.mode=fast", "--max-staleness 9"}) {
+    const ProcessResult refused = run_weft(replay + other);
+    INFO(other << ": " << refused.text);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.text.find("--replay: expected") != std::string::npos);
+  }
+  std::vector<Json> lines = lines_of(run);
+  std::swap(lines[6]["batch"], lines[7]["batch"]);
+  {
+    std::ofstream file(run + "/run.jsonl");
+    for (const Json& line : lines) file << line.dump() << "\n";
+  }
+  const ProcessResult changed = run_weft(replay);
+  INFO(changed.text);
+  CHECK(changed.exit_code == 1);
+  CHECK(changed.json().at("same_bits") == false);
+  CHECK(changed.text.find("update 7 (worker") != std::string::npos);
 }
 
 TEST_CASE("what an asynchronous run cannot do is refused, and nothing is lost") {

@@ -159,6 +159,18 @@ TEST_CASE("where the state cannot be saved the split stays, and the run goes on"
   CHECK(summary_of(run).at("stages").at("now") == Blocks{3, 3});
 }
 
+TEST_CASE("where the state does not read back it is not dropped for what lies on the disk") {
+  const std::string run = fresh_run("measured-unsound");
+  const ProcessResult result =
+      train(plan(), run, measured, "", drill("full at=save.read_back rank=1 step=1"));
+  INFO(result.text);
+  REQUIRE(result.exit_code == 0);
+  CHECK(outcome_of(run) == undisturbed());
+  CHECK(contains(result.text, "does not read back"));
+  CHECK(contains(result.text, "stages [3, 3] stay: the checkpoint"));
+  CHECK(events(run, "stages_split").empty());
+}
+
 TEST_CASE("too few steps, and one stage, are no reason to measure") {
   const std::string run = fresh_run("measured-short");
   const ProcessResult result = train(plan(25), run, measured);

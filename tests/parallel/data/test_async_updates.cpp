@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -112,7 +113,9 @@ TEST_CASE("a gradient may be applied exactly where the others can still be in ti
   std::mt19937 random(5);
   for (int trial = 0; trial < 300; ++trial) {
     const int n = std::uniform_int_distribution<int>(1, 5)(random);
-    const index_t limit = n - 1 + std::uniform_int_distribution<index_t>(0, 4)(random);
+    const index_t limit = trial % 10 == 0
+                              ? std::numeric_limits<index_t>::max()
+                              : n - 1 + std::uniform_int_distribution<index_t>(0, 4)(random);
     StalenessBound bound(n, limit);
     std::map<int, index_t> based_on;  // of those that have not retired
     for (int worker = 0; worker < n; ++worker) based_on[worker] = 0;
@@ -177,6 +180,34 @@ TEST_CASE("the others do not wait for a slow worker as long as the bound lets th
                                      [](const Record& update) { return update.worker == 2; });
   CHECK(by_slow >= 1);
   CHECK(by_slow < 30);  // a third of them, were they to take turns
+}
+
+TEST_CASE("a worker that never comes is named after the deadline", "[async]") {
+  const auto run = [] {
+    run_ranks(3, [](Transport& transport) {
+      WaitOptions wait;
+      wait.deadline = std::chrono::milliseconds(transport.rank() == 0 ? 300 : 60'000);
+      Communicator group(transport, nullptr, "workers", 0, all_ranks(transport),
+                         std::make_shared<Progress>(wait));
+      if (group.rank() == 1) return;
+      // By the bound both others wait for worker 1 from their second gradient on.
+      std::vector<float> values(count, 0.0f), gradient(count, 1.0f);
+      const auto work = [&](auto& end) {
+        WorkerTask task = first_task(group.rank(), 100);
+        while (task.batch != WorkerTask::none)
+          task = end.exchange({.task = task}, gradient.data(), values.data());
+      };
+      if (group.rank() == 2) {
+        UpdateClient client(group, count);
+        return work(client);
+      }
+      UpdateServer server(
+          group, count, 100, 2, [](const UpdateServer::Update&, float*) {}, [](float*) {});
+      work(server);
+    });
+  };
+  CHECK_THROWS_WITH(run(), Catch::Contains("no gradient came from worker 1 in") &&
+                               Catch::Contains("2 others wait for theirs by --max-staleness 2"));
 }
 
 TEST_CASE("a worker that dies ends the wait of the server", "[async]") {
