@@ -47,6 +47,18 @@ std::string title_of(const ReportOptions& options, const std::vector<RunRecords>
   return title;
 }
 
+// A trace that lies in a run's folder, which nobody named: a run that was stopped early has one of no
+// step, and a report has more to show than that.
+ReportSection section_of_trace(const std::string& path, const RunRecords& run,
+                               const ReportOptions& options) {
+  const std::string title = "Pipeline of run " + run.name;
+  try {
+    return pipeline_section(read_trace(path, options.trace_step), title);
+  } catch (const Error& error) {
+    return {title, {std::string("Not shown: ") + error.what()}, 2};
+  }
+}
+
 void add_runs(const ReportOptions& options, const std::vector<RunRecords>& runs, Content& content) {
   content.plans.push_back(plan_section(runs));
   content.sections = run_sections(runs);
@@ -55,8 +67,7 @@ void add_runs(const ReportOptions& options, const std::vector<RunRecords>& runs,
   for (const RunRecords& run : runs) {
     const std::string path = (fs::path(run.folder) / "trace.json").string();
     if (fs::exists(path, ignored))
-      content.sections.push_back(
-          pipeline_section(read_trace(path, options.trace_step), "Pipeline of run " + run.name));
+      content.sections.push_back(section_of_trace(path, run, options));
   }
 }
 

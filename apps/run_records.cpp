@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "apps/async_record.hpp"
 #include "core/error.hpp"
 #include "io/extent_reader.hpp"
 #include "io/step_lines.hpp"
@@ -81,6 +82,7 @@ RunRecords read_run(const std::string& folder) {
       path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
   if (run.name.empty()) run.name = folder;
   run.plan = text_of(path / "plan.toml", true);
+  run.is_async = is_async_run(folder);
   // Both as a resume would go on with them.
   for (const Json& line :
        objects_of(lines_until(text_of(path / "run.jsonl", true), any_step, LinesPerStep::one)))

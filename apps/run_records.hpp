@@ -30,6 +30,7 @@ struct RunRecords {
   std::vector<nlohmann::ordered_json> events;
   std::vector<nlohmann::ordered_json> test_uses;
   nlohmann::ordered_json summary;  // null: the run has not ended
+  bool is_async = false;           // of `weft async`, another objective
 };
 
 // Throws Error(data) where the folder holds no run, or what cannot be read. A line that is no whole

@@ -272,8 +272,13 @@ std::vector<ReportBlock> marks_of(const RunRecords& run) {
     leaking.allow_leak = true;
     marks.emplace_back(fmt::format("{}: {}.", run.name, leak_mark(leaking)));
   }
-  if (run.summary.is_object() && run.summary.contains("objective"))
-    marks.emplace_back(fmt::format("{}: {}.", run.name, run.summary["objective"].get<std::string>()));
+  if (run.is_async) {
+    const Json objective = run.summary.is_object() ? run.summary.value("objective", Json()) : Json();
+    marks.emplace_back(fmt::format("{}: {}.", run.name,
+                                   objective.is_string() ? objective.get<std::string>()
+                                                         : "asynchronous updates: another "
+                                                           "optimization than the synchronous one"));
+  }
   const std::string skipped = skipped_text(run.summary);
   if (!skipped.empty()) marks.emplace_back(fmt::format("{}: {}.", run.name, skipped));
   return marks;

@@ -49,11 +49,13 @@ std::string goal_of(const TargetPlan& target) {
              : fmt::format("{} at least {}", target.metric, *target.at_least);
 }
 
-// Runs whose plans differ in the seed alone; a plan that this weft cannot read is in no group.
+// Runs whose plans differ in the seed alone, one of each seed: with the same one they are the same
+// steps. A plan that this weft cannot read is in no group, nor is an asynchronous run.
 std::vector<SeedGroup> groups_of(const std::vector<RunRecords>& runs) {
   std::map<std::string, std::size_t> index;
   std::vector<SeedGroup> groups;
   for (const RunRecords& run : runs) {
+    if (run.is_async) continue;
     Plan plan;
     try {
       plan = parse_plan(run.plan, "plan.toml");
@@ -74,7 +76,9 @@ std::vector<SeedGroup> groups_of(const std::vector<RunRecords>& runs) {
                         .layout = fmt::format("tp {} dp {} pp {}", plan.layout.tp, plan.layout.dp,
                                               plan.layout.pp),
                         .runs = {}});
-    groups[entry->second].runs.push_back(one);
+    std::vector<SeedRun>& group = groups[entry->second].runs;
+    const auto is_same = [&](const SeedRun& other) { return other.seed == one.seed; };
+    if (std::none_of(group.begin(), group.end(), is_same)) group.push_back(one);
   }
   std::erase_if(groups, [](const SeedGroup& group) { return group.runs.size() < 2; });
   return groups;

@@ -261,13 +261,18 @@ class TrainJob {
     }
   }
 
+  void sync_logs() {
+    if (!is_first()) return;
+    log_->sync();
+    if (board_) board_->sync();
+  }
+
   void maybe_save(Trainer& trainer, Next next, bool is_asked_for) {
     const bool is_due = checkpoints_->is_due(trainer, next, is_asked_for);
     if (!is_due && !checkpoints_->is_saving()) return;
     const RunClock::Inside part(clock_, RunPart::checkpoint);
     // A checkpoint's steps are in the logs wherever the checkpoint is.
-    if (is_due && is_first()) log_->sync();
-    if (is_due && board_) board_->sync();
+    if (is_due) sync_logs();
     const std::int64_t begin_ns = trainer.context().trace.now_ns();
     for (const SaveResult& saved : checkpoints_->after_step(trainer, next, is_asked_for))
       say(saved);
@@ -279,7 +284,7 @@ class TrainJob {
   void split_again(Trainer& trainer) {
     say_news();
     const RunClock::Inside part(clock_, RunPart::checkpoint);
-    if (is_first()) log_->sync();
+    sync_logs();
     const Trace& trace = trainer.context().trace;
     const std::int64_t begin_ns = trace.now_ns();
     if (!checkpoints_->has_saved(trainer.steps_done())) check_replicas(trainer, true);

@@ -34,7 +34,7 @@ LengthBuckets make_length_buckets(const SampleSet& data, std::span<const index_t
 // (the last one may have fewer), each window sorted by length - samples of one length keep their
 // order - and cut into batches, and the batches of the whole epoch are shuffled. What lies behind
 // the last whole batch stays as it is: so `drop` and `pad` concern the samples that they would
-// without buckets, and never the longest ones.
+// without buckets, and not the longest ones by rule.
 void group_by_length(std::vector<index_t>& order, index_t global_batch,
                      const LengthBuckets& buckets, std::uint64_t seed, index_t epoch);
 

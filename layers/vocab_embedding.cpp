@@ -87,7 +87,7 @@ kernels::RowsById VocabEmbedding::rows_of_owned_ids(Context& context, const Acti
     constexpr std::int32_t nobodys = -1;
     const auto tokens = static_cast<std::size_t>(x.num_features());
     for (std::size_t row = 0; row < ids.size(); ++row) {
-        if (static_cast<std::int32_t>(row % tokens) >= lengths[row / tokens]) ids[row] = nobodys;
+      if (static_cast<std::int32_t>(row % tokens) >= lengths[row / tokens]) ids[row] = nobodys;
     }
   }
   return kernels::rows_by_id(context, ids, owned_ids());

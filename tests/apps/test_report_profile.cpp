@@ -258,6 +258,10 @@ TEST_CASE("a run's own trace is shown", "[report]") {
   write_all(folder / "it/trace.json", trace_text());
   check_parts(markdown({.runs = {folder / "it"}, .study = "", .html = ""}),
               {"## Pipeline of run it\n", "step 9 of 7 to 9"});
+  // As of a run that was stopped before its first traced step: the rest of the report is there.
+  write_all(folder / "it/trace.json", "{\"traceEvents\":[]}");
+  check_parts(markdown({.runs = {folder / "it"}, .study = "", .html = ""}),
+              {"## Run it\n", "## Pipeline of run it\n", "Not shown: ", "no rank in it"});
 }
 
 TEST_CASE("a trace that breaks off, or is none, is told in one message", "[report]") {
