@@ -6,13 +6,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "apps/time_account.hpp"
 #include "core/error.hpp"
 
 namespace weft {
 
 namespace {
-
-double ms_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
 index_t whole_number(const nlohmann::json& line, const char* key) {
   return static_cast<index_t>(line.at(key).get<double>());

@@ -7,6 +7,7 @@
 #include "apps/last_object.hpp"
 #include "apps/leak_mark.hpp"
 #include "apps/profile_report.hpp"
+#include "apps/rank_parts.hpp"
 #include "core/error.hpp"
 #include "io/extent_reader.hpp"
 
@@ -70,8 +71,7 @@ std::vector<std::string> findings_of(const Json& json) {
 }
 
 std::string layout_of(const Json& layout) {
-  return fmt::format("tp {} dp {} pp {}", layout.at("tp").get<index_t>(),
-                     layout.at("dp").get<index_t>(), layout.at("pp").get<index_t>());
+  return grid_label(layout.at("tp"), layout.at("dp"), layout.at("pp"));
 }
 
 ProfileRecord record_of(const std::string& path, const Json& json) {

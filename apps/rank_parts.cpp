@@ -7,8 +7,12 @@
 
 namespace weft {
 
+std::string grid_label(long tp, long dp, long pp) {
+  return fmt::format("tp {} dp {} pp {}", tp, dp, pp);
+}
+
 std::string rank_label(std::size_t number, long tp, long dp, long pp) {
-  return fmt::format("{}: tp {} dp {} pp {}", number, tp, dp, pp);
+  return fmt::format("{}: {}", number, grid_label(tp, dp, pp));
 }
 
 RankParts rank_parts(std::vector<std::string> labels, const std::vector<NamedNumbers>& of_ranks,

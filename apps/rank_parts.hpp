@@ -16,6 +16,7 @@ struct RankParts {
   std::vector<std::vector<double>> values;  // of each rank, one a name
 };
 
+std::string grid_label(long tp, long dp, long pp);  // a place or a size: "tp 1 dp 1 pp 0"
 std::string rank_label(std::size_t number, long tp, long dp, long pp);  // "3: tp 1 dp 1 pp 0"
 // `of_ranks`: all with the names of the first, a missing one is 0; each divided by `unit`. Names of
 // which all are 0 are left out.

@@ -56,8 +56,7 @@ std::string state_of(const RunRecords& run) {
 std::string layout_text(const RunRecords& run) {
   if (run.summary.is_null()) return "-";
   const Json& layout = run.summary["layout"];
-  return fmt::format("tp {} dp {} pp {}", layout.value("tp", 1), layout.value("dp", 1),
-                     layout.value("pp", 1));
+  return grid_label(layout.value("tp", 1), layout.value("dp", 1), layout.value("pp", 1));
 }
 
 Json last_evaluation(const RunRecords& run) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "apps/rank_parts.hpp"
 #include "apps/report_sections.hpp"
 #include "core/error.hpp"
 #include "io/plan_file.hpp"
@@ -73,8 +74,7 @@ std::vector<SeedGroup> groups_of(const std::vector<RunRecords>& runs) {
         index.emplace(plan_fingerprint(plan, FingerprintOf::all), groups.size());
     if (is_new)
       groups.push_back({.goal = goal_of(plan.task.target),
-                        .layout = fmt::format("tp {} dp {} pp {}", plan.layout.tp, plan.layout.dp,
-                                              plan.layout.pp),
+                        .layout = grid_label(plan.layout.tp, plan.layout.dp, plan.layout.pp),
                         .runs = {}});
     std::vector<SeedRun>& group = groups[entry->second].runs;
     const auto is_same = [&](const SeedRun& other) { return other.seed == one.seed; };

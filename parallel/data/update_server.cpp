@@ -28,10 +28,9 @@ std::vector<Request> start(Communicator& group, const char* name, int peer, Head
   return requests;
 }
 
-bool test_all(std::vector<Request>& requests) {
-  bool all = true;
-  for (Request& request : requests) all = request.test() && all;
-  return all;
+bool are_done(const std::vector<Request>& requests) {
+  return std::all_of(requests.begin(), requests.end(),
+                     [](const Request& request) { return request.is_done(); });
 }
 
 void wait_for_all(std::vector<Request>& requests) {
@@ -78,7 +77,7 @@ void UpdateServer::expect(int worker) {
 void UpdateServer::take_arrivals() {
   for (int worker = 1; worker < group_.size(); ++worker) {
     Worker& one = workers_[static_cast<std::size_t>(worker)];
-    if (one.receiving.empty() || !test_all(one.receiving)) continue;
+    if (one.receiving.empty() || !are_done(one.receiving)) continue;
     one.receiving.clear();
     arrived_.push_back(worker);
   }
@@ -86,10 +85,9 @@ void UpdateServer::take_arrivals() {
 
 bool UpdateServer::poll() {
   // A long message moves piece by piece: all that are here now.
-  while (group_.progress()->step_all()) {
-  }
+  bool moved_any = false;
+  while (group_.progress()->step_all()) moved_any = true;
   take_arrivals();
-  bool applied_any = false;
   const auto may_go = [&](int worker) { return bound_.may_apply(worker); };
   // The first that may; what it leaves behind may have to wait, or may go now.
   for (auto next = std::find_if(arrived_.begin(), arrived_.end(), may_go); next != arrived_.end();
@@ -97,9 +95,8 @@ bool UpdateServer::poll() {
     const int worker = *next;
     arrived_.erase(next);
     apply_one(worker);
-    applied_any = true;
   }
-  return applied_any;
+  return moved_any;
 }
 
 void UpdateServer::apply_one(int worker) {
@@ -164,13 +161,16 @@ std::string UpdateServer::late_message() const {
 void UpdateServer::serve_until(const std::function<bool()>& is_done) {
   Waiter waiter(group_.progress()->options());
   while (true) {
-    const bool moved_any = group_.progress()->step_all();
-    const bool applied_any = poll();
+    const index_t before = bound_.version();
+    const bool moved_any = poll();
     if (is_done()) return;
-    if (applied_any) waiter = Waiter(group_.progress()->options());
-    if (moved_any) waiter.restart();
-    if (applied_any || moved_any) continue;
-    require(waiter.pause(), ExitCode::peer, late_message());
+    // The deadline is for a gradient, short pauses for a piece of one.
+    if (bound_.version() != before) waiter = Waiter(group_.progress()->options());
+    if (moved_any) {
+      waiter.restart();
+    } else if (!waiter.pause()) {
+      throw Error(ExitCode::peer, late_message());
+    }
   }
 }
 

@@ -58,15 +58,13 @@ class UpdateServer {
   UpdateServer(Communicator& workers, index_t count, index_t num_batches, index_t max_staleness,
                Apply apply, Values values);
 
-  // Takes what has come, applies what may be, answers. Never waits. True where it applied any.
+  // Takes what has come, applies what may be, answers. Never waits. True where messages moved.
   bool poll();
   // Of member 0's own worker: hands the gradient in, serves until it is applied, and brings the
   // newest values.
   WorkerTask exchange(const GradientNote& note, const float* gradient, float* values);
   // Serves until no worker computes any more.
   void finish();
-
-  index_t version() const { return bound_.version(); }
 
  private:
   struct Worker {

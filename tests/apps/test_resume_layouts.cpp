@@ -4,7 +4,6 @@
 
 #include <map>
 #include <random>
-#include <sstream>
 
 #include "tests/apps/resume_run.hpp"
 
@@ -54,16 +53,6 @@ class RandomLayouts {
  private:
   std::mt19937_64 generator_;
 };
-
-std::string text_of(const Plan& plan) {
-  const LayoutPlan& layout = plan.layout;
-  std::ostringstream text;
-  text << "tp " << layout.tp << " x dp " << layout.dp << " x pp " << layout.pp << ", ZeRO "
-       << layout.zero << (layout.sequence_parallel ? ", sequence parallel, " : ", ")
-       << layout.schedule << ", order " << layout.order << ", buckets of "
-       << plan.comm.bucket_bytes;
-  return text.str();
-}
 
 // More than two epochs; the last batch of each is padded.
 constexpr index_t num_steps = 23;

@@ -6,7 +6,6 @@
 #include <iostream>
 #include <mutex>
 #include <set>
-#include <sstream>
 
 #include "tests/apps/oracle_run.hpp"
 
@@ -36,29 +35,9 @@ Plan bucketed_plan(index_t shards, index_t lanes, index_t microbatches_per_lane)
   return plan;
 }
 
-std::string text_of(const Plan& plan) {
-  const LayoutPlan& layout = plan.layout;
-  std::ostringstream text;
-  text << "tp " << layout.tp << " x dp " << layout.dp << " x pp " << layout.pp << ", ZeRO "
-       << layout.zero << (layout.sequence_parallel ? ", sequence parallel, " : ", ")
-       << layout.schedule << ", threads " << layout.threads;
-  return text.str();
-}
-
 // An epoch and an evaluation.
 TrainingRun epoch_of(const Plan& plan) {
   return train(plan, data_of(plan), {.num_steps = 5, .evaluate = true});
-}
-
-void check_equal(const TrainingRun& run, const TrainingRun& base) {
-  CHECK(run.loss_hash == base.loss_hash);
-  CHECK(run.state_hash == base.state_hash);
-  CHECK(bit_difference<double>({run.evaluation.loss}, {base.evaluation.loss}) == "");
-  CHECK(run.evaluation.confusion == base.evaluation.confusion);
-  for (const auto& [name, values] : base.final) {
-    INFO(name);
-    CHECK(bit_difference(run.final.at(name), values) == "");
-  }
 }
 
 double relative(double got, double expected) { return std::abs(got - expected) / expected; }
@@ -112,7 +91,7 @@ TEST_CASE("steps of several lengths, shards and lanes that differ", "[buckets]")
     for (const SmallLayout& layout :
          {SmallLayout{3, 2, 2, 1, true}, SmallLayout{1, 3, 3, 0}, SmallLayout{2, 3, 1, 1, true}}) {
       const Plan here = on_layout(plan, layout);
-      INFO("S " << plan.numerics.shards << ", R " << plan.numerics.lanes << ", " << text_of(here));
+      INFO(text_of(here));
       check_equal(epoch_of(here), base);
     }
   }

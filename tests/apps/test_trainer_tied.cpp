@@ -8,7 +8,6 @@
 #include <iostream>
 #include <limits>
 #include <mutex>
-#include <sstream>
 
 #include "apps/agreement.hpp"
 #include "tests/apps/oracle_run.hpp"
@@ -18,16 +17,6 @@ using namespace weft;
 using namespace weft::testing;
 
 namespace {
-
-std::string text_of(const Plan& plan) {
-  const LayoutPlan& layout = plan.layout;
-  std::ostringstream text;
-  text << "tp " << layout.tp << " x dp " << layout.dp << " x pp " << layout.pp << ", ZeRO "
-       << layout.zero << (layout.sequence_parallel ? ", sequence parallel, " : ", ")
-       << layout.schedule << ", S " << plan.numerics.shards << ", R " << plan.numerics.lanes
-       << ", buckets of " << plan.comm.bucket_bytes;
-  return text.str();
-}
 
 // Three blocks and three steps of which the last has a padded batch.
 Plan short_gpt(index_t shards, index_t lanes, index_t microbatches_per_lane) {
@@ -44,16 +33,6 @@ Plan short_gpt(index_t shards, index_t lanes, index_t microbatches_per_lane) {
 
 TrainingRun short_run(const Plan& plan) {
   return train(plan, data_of(plan), {.num_steps = 3, .evaluate = true});
-}
-
-void check_equal(const TrainingRun& run, const TrainingRun& base) {
-  CHECK(run.loss_hash == base.loss_hash);
-  CHECK(run.state_hash == base.state_hash);
-  CHECK(bit_difference<double>({run.evaluation.loss}, {base.evaluation.loss}) == "");
-  for (const auto& [name, values] : base.final) {
-    INFO(name);
-    CHECK(bit_difference(run.final.at(name), values) == "");
-  }
 }
 
 double relative(double got, double expected) { return std::abs(got - expected) / expected; }

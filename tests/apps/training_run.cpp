@@ -1,11 +1,14 @@
 #include "tests/apps/training_run.hpp"
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
 
 #include "io/synthetic_cifar10.hpp"
 #include "parallel/comm/local_transport.hpp"
+#include "parallel/plan/plan_keys.hpp"
 #include "tests/apps/token_samples.hpp"
 #include "tests/core/shard_values.hpp"
 
@@ -260,6 +263,38 @@ TrainingRun train(const Plan& plan, const TrainingData& data, const RunOptions& 
   all.initial = initial.take();
   all.final = final.take();
   return all;
+}
+
+std::string text_of(const Plan& plan) {
+  const LayoutPlan& layout = plan.layout;
+  std::ostringstream text;
+  text << plan.model.kind << ", S " << plan.numerics.shards << ", R " << plan.numerics.lanes
+       << ", tp " << layout.tp << " x dp " << layout.dp << " x pp " << layout.pp << ", ZeRO "
+       << layout.zero << (layout.sequence_parallel ? ", sequence parallel, " : ", ")
+       << layout.schedule << ", stages " << list_text(layout.stages) << ", order " << layout.order
+       << ", buckets of " << plan.comm.bucket_bytes << ", threads " << layout.threads;
+  return text.str();
+}
+
+void check_equal(const TrainingRun& run, const TrainingRun& base) {
+  CHECK(run.loss_hash == base.loss_hash);
+  CHECK(run.state_hash == base.state_hash);
+  CHECK(run.evaluation.samples == base.evaluation.samples);
+  CHECK(bit_difference<double>({run.evaluation.loss}, {base.evaluation.loss}) == "");
+  CHECK(run.evaluation.confusion == base.evaluation.confusion);
+  // Hashes say that something differs; this says what.
+  REQUIRE(run.steps.size() == base.steps.size());
+  for (std::size_t i = 0; i < base.steps.size(); ++i) {
+    const StepResult &a = run.steps[i], &b = base.steps[i];
+    INFO("step " << i << ": loss, accuracy, rate, gradient norm");
+    CHECK(bit_difference<double>({a.loss, a.accuracy, a.learning_rate, a.gradient_norm},
+                                 {b.loss, b.accuracy, b.learning_rate, b.gradient_norm}) == "");
+  }
+  REQUIRE(run.final.size() == base.final.size());
+  for (const auto& [name, values] : base.final) {
+    INFO(name);
+    CHECK(bit_difference(run.final.at(name), values) == "");
+  }
 }
 
 }  // namespace weft::testing

@@ -99,6 +99,12 @@ struct RunOptions {
 // results, and what several of them hold.
 TrainingRun train(const Plan& plan, const TrainingData& data, const RunOptions& options);
 
+// Model, shards, lanes and layout, for messages.
+std::string text_of(const Plan& plan);
+// All that must not depend on a layout: hashes, figures of each step and of the evaluation, and
+// what parameters came to, bit by bit.
+void check_equal(const TrainingRun& run, const TrainingRun& base);
+
 // body(trainer) on every rank of the plan; a single rank runs on the calling thread.
 void on_ranks(const Plan& plan, const TrainingData& data,
               const std::function<void(Trainer&)>& body);
