@@ -68,7 +68,10 @@ class EvalJob {
                   "Start all ranks with the same arguments");
     plan_ = start_.read_plan(options_.inputs, session_.size());
     const std::unique_ptr<Transport> transport = start_.open_transport(plan_);
-    data_ = start_.open_data(options_.inputs, plan_);
+    // Buckets are for training, and to make them the whole training part is read.
+    Plan judged = plan_;
+    judged.task.length_buckets.clear();
+    data_ = start_.open_data(options_.inputs, judged);
     agree(start_.world(), "slices", [&] { cut_slices(); });
     const KokkosSession kokkos(static_cast<int>(plan_.layout.threads));
     Trainer trainer(plan_, data_, *transport, Trainer::Start::restored);
